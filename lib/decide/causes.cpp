@@ -217,6 +217,9 @@ class Sieve {
     for (const Finding& f : incident_.findings) {
       if (f.outcome != Outcome::fired) continue;
       cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;
+      if (out_of_gpu_memory(f) && f.hosts.size() > 1 &&
+          (memory_ == nullptr || came_before(f, *memory_)))
+        memory_ = &f;
       const bool cascade = f.analysis == Analysis::classify && f.role == Role::cascade;
       if (cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0)
         communication_failed_ = true;
@@ -233,6 +236,8 @@ class Sieve {
       if (!of_program && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag &&
           f.analysis != Analysis::silence)
         continue;
+      // A group that most machines belong to names none of them.
+      if (f.hosts.size() > 1 && 2 * f.hosts.size() > incident_.hosts) continue;
       for (const Host& host : f.hosts)
         if (auto& witnesses = witnesses_[host]; witnesses.size() < 2) witnesses.insert(&f);
     }
@@ -280,6 +285,14 @@ class Sieve {
       return exclude(f, Exclusion::over_before, say(Phrase::before_job_began)), false;
     if (of_other_gpu(f))
       return exclude(f, Exclusion::not_of_job, say(Phrase::gpu_of_no_rank)), false;
+    if (kind == CauseKind::machine && memory_ != nullptr &&
+        f.hosts.size() < memory_->hosts.size() && !came_before(f, *memory_))
+      return exclude(f, Exclusion::unplaced,
+                     say(Phrase::ranks_elsewhere_out_of_memory, memory_->hosts.size())),
+             false;
+    if (of_host && f.host && nowhere_else(f))
+      return exclude(f, Exclusion::unplaced, say(Phrase::named_from_elsewhere_only, *f.host)),
+             false;
     if ((!f.start || vague(f)) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced,
                      !f.start ? say(Phrase::undated_unconfirmed)
@@ -299,6 +312,23 @@ class Sieve {
           std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
       return exclude(f, Exclusion::unplaced, say(Phrase::xid_without_cuda_error)), false;
     return true;
+  }
+
+  static bool out_of_gpu_memory(const Finding& f) {
+    return f.event_class == "cuda_oom" && f.analysis == Analysis::classify && !f.hearsay;
+  }
+
+  // Surely: both have a time.
+  static bool came_before(const Finding& a, const Finding& b) {
+    return a.start && b.start && *a.start + a.uncertainty + b.uncertainty < *b.start;
+  }
+
+  // Schedulers keep the books of whole clusters: a machine that only they name, beside machines
+  // whose own logs were collected, need not be one of the job.
+  bool nowhere_else(const Finding& f) const {
+    return !incident_.any_training_output && incident_.job_hosts.empty() && f.ranks.empty() &&
+           !incident_.machines.empty() && incident_.machines.count(*f.host) == 0 &&
+           incident_.holds.outputs.count(*f.host) == 0;
   }
 
   // A GPU of the host that no rank of the job runs on: another program had it.
@@ -453,8 +483,9 @@ class Sieve {
 
   // A program tells so of the GPU that it ran on.
   static bool by_gpu(const Finding& f) {
-    return f.host && (f.event_class.rfind("cuda_", 0) == 0 ||
-                      one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"}));
+    return f.host && !(out_of_gpu_memory(f) && f.hosts.size() > 1) &&
+           (f.event_class.rfind("cuda_", 0) == 0 ||
+            one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"}));
   }
 
   static bool is_parent(const Finding& other, const Finding& f) {
@@ -535,6 +566,7 @@ class Sieve {
   std::vector<const Finding*> candidates_, own_;
   std::optional<Nanoseconds> first_, first_cascade_;
   const Finding* first_consequence_ = nullptr;
+  const Finding* memory_ = nullptr;  // GPU memory that ran out on several hosts, the first time
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;

@@ -40,7 +40,10 @@ Answer root_diag(Walk& w) {
     v.start = diag->start;
     v.precision = Precision::candidates;
     target(v, diag->subject, confidence::kBrokeFirstUnseen, {diag->id});
-    v.summary = say(Phrase::broke_first_unseen, diag->subject.id, at(diag->start));
+    const auto* broke = std::get_if<BreakFacts>(&diag->facts);
+    v.summary = say(broke != nullptr && broke->store_only ? Phrase::store_broke_first
+                                                          : Phrase::broke_first_unseen,
+                    diag->subject.id, at(diag->start));
     next(v, NextKind::collect, say(Phrase::collect_logs_of_host, diag->subject.id));
     return taken(diag->why);
   }

@@ -131,7 +131,8 @@ Verdict decide(const Case& given, const DecideParams& params) {
     if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 &&
         reason != Exclusion::led_to && remarked.insert(*finding->host).second)
       next(w.verdict, NextKind::plan,
-           say(Phrase::also_showed, *finding->host, finding->event_class, why));
+           say(reason == Exclusion::unplaced ? Phrase::also_showed_unplaced : Phrase::also_showed,
+               *finding->host, finding->event_class, why));
   }
   w.verdict.end = incident.job_end;
   if (!w.verdict.start) w.verdict.start = w.first.first_consequence;

@@ -12,9 +12,9 @@
 namespace culprit::decide {
 
 struct DecideParams {
-  // The same kind of error on this many hosts at once has one cause, which they share; with three
-  // hosts already when those are more than this share of all.
-  std::size_t many_hosts = 4;
+  // The same kind of error on this many hosts at once has one cause, which they share.
+  std::size_t many_hosts = 3;
+  // A mere warning of a service that they share counts when so many of all hosts report it.
   double shared_hosts = 0.25;
   // Errors of the same kind on several hosts this close together have one cause.
   Nanoseconds same_moment = 300 * kSecond;

@@ -258,7 +258,7 @@ Answer gpu_throttled(Walk& w) {
   if (after_effects(w)) return ruled_out(say(Phrase::throttling_explains_no_failure));
   for (const ExitFact& x : w.incident.exits)
     if (x.code != 0) return ruled_out(say(Phrase::throttling_explains_no_failure));
-  if (shared_by(w, hosts.size(), w.incident.hosts))
+  if (shared_by(w, hosts.size()))
     return ruled_out(say(Phrase::many_hosts_report, hosts.size(), w.incident.hosts));
   Verdict& v = w.verdict;
   v.action = Action::mitigate;

@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -92,6 +94,57 @@ Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
   return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
 }
 
+// Faults of different kinds on several machines, none of which can be placed in time: at most one
+// of them came first, and nothing says which.
+Answer undated_on_several(Walk& w, const Cause& c) {
+  Verdict& v = w.verdict;
+  v.action = Action::checks;
+  v.precision = Precision::candidates;
+  for (const Host& host : c.hosts)
+    target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(c.findings));
+  v.summary = say(Phrase::undated_on_several, list(c.hosts));
+  next(v, NextKind::command, checks_of(c.hosts));
+  advise(v, c);
+  return taken(say(Phrase::undated_faults, c.hosts.size()));
+}
+
+// Where nothing says when the job ran: machines that report faults at other times, which might as
+// well be the cause.
+std::vector<const Finding*> at_other_times(const Walk& w, const Cause& first) {
+  const Case& c = w.incident;
+  std::vector<const Finding*> out;
+  if (c.any_training_output || c.job_start || c.job_end || w.first.first_consequence) return out;
+  const auto add = [&](const Finding* f) {
+    const auto kind = kind_of(*f);
+    if ((kind == CauseKind::machine || kind == CauseKind::environment) && f->host &&
+        !has(first.hosts, *f->host))
+      out.push_back(f);
+  };
+  for (const Cause& cause : w.first.causes)
+    if (&cause != &first) std::for_each(cause.findings.begin(), cause.findings.end(), add);
+  for (const Excluded& e : w.first.excluded)
+    if (e.reason == Exclusion::after_failure) add(e.finding);
+  return out;
+}
+
+Answer without_story(Walk& w, const Cause& first, const std::vector<const Finding*>& others) {
+  Verdict& v = w.verdict;
+  v.action = Action::checks;
+  v.precision = Precision::candidates;
+  std::vector<Host> hosts = first.hosts;
+  for (const Host& host : first.hosts)
+    target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(first.findings));
+  for (const Finding* f : others) {
+    if (!has(hosts, *f->host)) hosts.push_back(*f->host);
+    target(v, {SubjectKind::host, *f->host}, confidence::kOneOfUndated, {f->id});
+  }
+  sort_rows(hosts);
+  v.summary = say(Phrase::faults_without_story, list(hosts));
+  next(v, NextKind::command, checks_of(hosts));
+  advise(v, first);
+  return taken(say(Phrase::faults_at_other_times, hosts.size()));
+}
+
 }  // namespace
 
 Answer critical_errors(Walk& w) {
@@ -123,7 +176,7 @@ Answer critical_errors(Walk& w) {
       return ruled_out(say(Phrase::all_hosts_of_switch, event_class,
                            switch_below_which_all(w, hosts), hosts.size()));
   for (const auto& [event_class, hosts] : by_class)
-    if (shared_by(w, hosts.size(), all))
+    if (shared_by(w, hosts.size()))
       return ruled_out(
           say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size()));
   const Finding& f = *c->findings.front();
@@ -140,20 +193,12 @@ Answer critical_errors(Walk& w) {
     advise(v, *c);
     return taken(say(Phrase::class_without_host, f.event_class));
   }
-  // Faults of different kinds on several machines, none of which can be placed in time: at most one
-  // of them came first, and nothing says which.
   if (!c->start && c->hosts.size() > 1 &&
       std::none_of(by_class.begin(), by_class.end(),
-                   [&](const auto& one) { return one.second.size() == c->hosts.size(); })) {
-    v.action = Action::checks;
-    v.precision = Precision::candidates;
-    for (const Host& host : c->hosts)
-      target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(c->findings));
-    v.summary = say(Phrase::undated_on_several, list(c->hosts));
-    next(v, NextKind::command, checks_of(c->hosts));
-    advise(v, *c);
-    return taken(say(Phrase::undated_faults, c->hosts.size()));
-  }
+                   [&](const auto& one) { return one.second.size() == c->hosts.size(); }))
+    return undated_on_several(w, *c);
+  if (const auto others = at_other_times(w, *c); !others.empty())
+    return without_story(w, *c, others);
   v.action = Action::isolate;
   std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
   if (!who.empty()) {
@@ -553,8 +598,7 @@ Answer network_alerts(Walk& w) {
     if (other.outcome == Outcome::fired && other.event_class == f.event_class && other.start &&
         c->start && std::abs(*other.start - *c->start) <= 30 * kSecond)
       hosts.insert(other.hosts.begin(), other.hosts.end());
-  if (shared_by(w, c->hosts.size(), w.incident.hosts) ||
-      !switch_below_which_all(w, hosts).empty()) {
+  if (shared_by(w, c->hosts.size()) || !switch_below_which_all(w, hosts).empty()) {
     v.action = Action::repair;
     v.precision = Precision::group;
     const std::string below = switch_below_which_all(w, hosts);

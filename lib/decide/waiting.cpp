@@ -406,6 +406,17 @@ Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
   return taken(f.why);
 }
 
+// Of these machines the few that report a fault of their own without a time: host -> findings.
+std::map<Host, std::vector<std::string>> undated_among(const Walk& w, const std::set<Host>& hosts) {
+  std::map<Host, std::vector<std::string>> out;
+  for (const Excluded& e : w.first.excluded)
+    if (e.reason == Exclusion::unplaced && !e.finding->start && e.finding->host &&
+        hosts.count(*e.finding->host) > 0 && kind_of(*e.finding) == CauseKind::machine)
+      out[*e.finding->host].push_back(e.finding->id);
+  if (out.size() > 4 || 2 * out.size() > hosts.size()) out.clear();
+  return out;
+}
+
 }  // namespace
 
 // Only a set of ranks can be named: a collective that makes no progress, or ranks of which nothing
@@ -450,13 +461,23 @@ Answer stuck_group(Walk& w) {
   v.action = Action::checks;
   v.precision = Precision::group;
   target(v, f.subject, f.confidence, because(f));
-  if (hosts.size() <= 8)
+  // A fault without a date decides nothing, and says which of these machines to look at first.
+  const auto undated = undated_among(w, hosts);
+  for (const auto& [host, ids] : undated)
+    target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids);
+  if (undated.empty() && hosts.size() <= 8)
     for (const Host& host : hosts)
       target(v, {SubjectKind::host, host},
              f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())),
              because(f));
   v.summary = say(Phrase::hung_in_group, in_group(f).empty() ? Text(f.subject.id) : in_group(f),
                   f.ranks.size(), others_like(all), since(w));
+  if (!undated.empty()) {
+    std::vector<Host> first;
+    for (const auto& [host, ids] : undated) first.push_back(host);
+    v.summary += say(Phrase::undated_faults_among, list(first));
+    next(v, NextKind::command, checks_of(first));
+  }
   next(v, NextKind::plan,
        say(Phrase::all_gather_between, hosts.empty() ? say(Phrase::these_ranks) : list(hosts)));
   collect_more(w);

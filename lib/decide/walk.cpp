@@ -84,11 +84,7 @@ void advise(Verdict& v, const Cause& cause) {
   }
 }
 
-bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {
-  return hosts >= w.params.many_hosts ||
-         (hosts >= 3 &&
-          static_cast<double>(hosts) > w.params.shared_hosts * static_cast<double>(all));
-}
+bool shared_by(const Walk& w, std::size_t hosts) { return hosts >= w.params.many_hosts; }
 
 std::string switch_of(const Walk& w, const std::set<Host>& hosts) {
   std::string best;

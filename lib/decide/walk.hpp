@@ -70,7 +70,7 @@ const LineFacts& line_of(const Finding& f);
 // What was printed, of a line that a rule knows or that none does.
 const std::string& message_of(const Finding& f);
 // So many hosts that they share a cause.
-bool shared_by(const Walk& w, std::size_t hosts, std::size_t all);
+bool shared_by(const Walk& w, std::size_t hosts);
 // The switch that (nearly) all of these hosts hang on, and few others do.
 std::string switch_of(const Walk& w, const std::set<Host>& hosts);
 // The switch of which these are all the hosts in the job, two at least, while others hang

@@ -54,6 +54,7 @@ struct Spell {
     out["unheard"] = flag(f.no_output);
     out["world_size"] = std::to_string(f.world_size);
   }
+  void operator()(const BreakFacts& f) { out["store_only"] = flag(f.store_only); }
   void operator()(const HangFacts& f) {
     out = {{"code", f.code},
            {"group", f.group},

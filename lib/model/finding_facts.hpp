@@ -45,6 +45,11 @@ struct SilenceFacts {
   std::int64_t world_size = 0;
 };
 
+// Connections between machines that failed first.
+struct BreakFacts {
+  bool store_only = false;  // all of them to the store of rank 0, which every rank is connected to
+};
+
 // What a process does by its stack: a call like any other, or a wait that is a clause of its own.
 enum class WaitKind : std::uint8_t { call, device, communicator, data, service };
 
@@ -102,7 +107,8 @@ struct SettingFacts {
   std::string label, value;  // "link rate", "100 on node-07 (node-07 mlx5_3)"
 };
 
-using FindingFacts = std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, HangFacts,
-                                  UndecidedHangFacts, SlowFacts, OddStackFacts, SettingFacts>;
+using FindingFacts =
+    std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, BreakFacts, HangFacts,
+                 UndecidedHangFacts, SlowFacts, OddStackFacts, SettingFacts>;
 
 }  // namespace culprit

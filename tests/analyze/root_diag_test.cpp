@@ -70,17 +70,55 @@ TEST(RootDiag, AHostOfWhichNothingWasCollectedIsNotAccused) {
     s.peer_host = Host("d");
     s.start = s.end = kStart;
     signals.push_back(std::move(s));
-    MemberRow m;
-    m.id = static_cast<MemberId>(facts.members.size()) + 1;
-    m.host = Host(host);
-    m.lines = 10;
-    facts.members.push_back(m);
+    HostRow row;
+    row.host = Host(host);
+    row.has_log = true;
+    facts.hosts.push_back(row);
   }
   const auto judge = [&] { return root_diag(facts, signals).at(0); };
   EXPECT_EQ(judge().outcome, Outcome::not_enough_evidence);
   EXPECT_EQ(judge().subject, (Subject{SubjectKind::host, "d"}));
-  facts.members[0].host = Host("d");
+  MemberRow kernel_log;
+  kernel_log.id = 1;
+  kernel_log.host = Host("d");
+  kernel_log.lines = 10;
+  facts.members.push_back(kernel_log);
+  EXPECT_EQ(judge().outcome, Outcome::not_enough_evidence) << "its processes are still silent";
+  HostRow row;
+  row.host = Host("d");
+  row.has_log = true;
+  facts.hosts.push_back(row);
   EXPECT_EQ(judge().outcome, Outcome::fired);
+}
+
+// The store of rank 0 is an end of all connections to it, whoever failed.
+TEST(RootDiag, ConnectionsToTheStoreShowThatAProcessEnded) {
+  std::vector<Signal> signals;
+  for (const char* host : {"a", "b", "c"}) {
+    Signal s;
+    s.event_class = "torch_store_peer_lost";
+    s.meaning.severity = Severity::distributed;
+    s.meaning.role = Role::cascade;
+    s.host = Host(host);
+    s.peer_host = Host("d");
+    s.start = kStart;
+    signals.push_back(std::move(s));
+  }
+  const Finding f = root_diag({}, signals).at(0);
+  EXPECT_EQ(f.outcome, Outcome::not_enough_evidence);
+  EXPECT_EQ(f.subject, (Subject{SubjectKind::host, "d"}));
+  for (Signal& s : signals) s.event_class = "nccl_remote_closed";
+  EXPECT_EQ(root_diag({}, signals).at(0).outcome, Outcome::fired);
+}
+
+TEST(RootDiag, ABreakBetweenOthersThatCameFirstClearsTheHost) {
+  std::vector<Broken> broken = {{"a", "d", 1200 * kMs},
+                                {"b", "d", 1300 * kMs},
+                                {"c", "d", 1400 * kMs},
+                                {"e", "d", 1500 * kMs}};
+  EXPECT_EQ(judged(broken).at(0).outcome, Outcome::fired);
+  broken.push_back({"f", "g", 0});
+  EXPECT_NE(judged(broken).at(0).outcome, Outcome::fired);
 }
 
 TEST(RootDiag, CallsThatWereTriedAgainBeforeTheFirstStepsSayNothing) {
@@ -102,6 +140,14 @@ TEST(RootDiag, CallsThatWereTriedAgainBeforeTheFirstStepsSayNothing) {
   EXPECT_EQ(root_diag(facts, signals).size(), 1u);
   facts.progress[0].last.time_ns = kStart + 21 * kSecond;
   EXPECT_TRUE(root_diag(facts, signals).empty());
+  // Training that began only then needed them all.
+  facts.progress[0].first.time_ns = kStart + 2 * kSecond;
+  facts.progress[0].first.iteration = 1;
+  facts.progress[0].last.time_ns = kStart + 9 * kSecond;
+  facts.progress[0].last.iteration = 4;
+  EXPECT_TRUE(root_diag(facts, signals).empty());
+  facts.progress[0].last.iteration = 2;
+  EXPECT_FALSE(root_diag(facts, signals).empty());
 }
 
 // Five of ten come first by accident in one of 252 orders, whatever each clock is worth.

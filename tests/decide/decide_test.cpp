@@ -98,6 +98,68 @@ TEST(Ladder, FaultsWithoutATimeOnSeveralMachinesIsolateNone) {
   EXPECT_EQ(judged("gpu_xid/79", "gpu_xid/79").action, Action::isolate) << "one fault, shown twice";
 }
 
+// A hang of all names no machine, so it confirms none.
+TEST(Ladder, AGroupOfMostMachinesIsNoSecondSource) {
+  Finding undated = machine("n07", {});
+  undated.origin = Origin::kernel;
+  Finding hang = finding("hang/network", Severity::distributed, Role::root, Scope::shared, "", {},
+                         Symptom::job_hang);
+  hang.analysis = Analysis::hang;
+  hang.subject = {SubjectKind::group, "default_pg 0"};
+  hang.confidence = 0.43;
+  HangFacts facts;
+  facts.kind = StopKind::network;
+  hang.facts = facts;
+  for (int i = 0; i < 16; ++i) hang.hosts.push_back(Host("n" + std::to_string(10 + i)));
+  hang.hosts[0] = Host("n07");
+  Case c = job({undated, hang, timeouts(110 * kMinute)});
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::checks);
+  std::vector<std::string> hosts;
+  for (const Target& t : v.targets)
+    if (t.subject.kind == SubjectKind::host) hosts.push_back(t.subject.id);
+  EXPECT_EQ(hosts, std::vector<std::string>{"n07"}) << "it is where to look first";
+}
+
+// Kernel logs of weeks, and nothing of the job.
+TEST(Ladder, FaultsAtDifferentTimesWithoutAJobIsolateNone) {
+  const auto judged = [](bool output) {
+    Case c = job(
+        {machine("n03", 100 * kMinute, "gpu_xid/74"), machine("n05", 200 * kMinute, "gpu_xid/79")});
+    c.exits.clear();
+    c.any_training_output = output;
+    return decide::decide(c);
+  };
+  const Verdict v = judged(false);
+  EXPECT_EQ(v.action, Action::checks);
+  EXPECT_EQ(v.precision, Precision::candidates);
+  EXPECT_EQ(v.targets.size(), 2u);
+}
+
+TEST(Ladder, AMachineThatOnlySchedulersNameIsNoneOfTheJobs) {
+  Case c = job({machine("n99", 100 * kMinute, "slurm_node_fail")});
+  c.exits.clear();
+  c.any_training_output = false;
+  EXPECT_EQ(decide::decide(c).action, Action::isolate) << "it is all that there is";
+  c.machines = {Host("n01"), Host("n02")};
+  EXPECT_NE(decide::decide(c).action, Action::isolate);
+  c.machines.insert(Host("n99"));
+  EXPECT_EQ(decide::decide(c).action, Action::isolate);
+}
+
+TEST(Ladder, MemoryThatRanOutOnSeveralHostsIsNoFaultOfOne) {
+  Finding memory = finding("cuda_oom", Severity::critical, Role::root, Scope::user_code, "", {},
+                           Symptom::cuda_error);
+  memory.subject = {SubjectKind::code, "model.py:77"};
+  memory.ranks = Ranks({0, 1, 8, 9});
+  memory.hosts = Hosts({"n01", "n02"});
+  memory.host = Host("n01");
+  const Finding fault = machine("n01", 100 * kMinute, "gpu_xid/48");
+  EXPECT_EQ(decide::decide(job({memory, fault})).action, Action::rollback);
+  memory.start = memory.end = 130 * kMinute;
+  EXPECT_EQ(decide::decide(job({memory, fault})).action, Action::isolate) << "it came before";
+}
+
 TEST(Ladder, NaNOnMostRanksNamesNone) {
   const auto nan = [](Ranks ranks) {
     Finding f = finding("train_nan_abort", Severity::critical, Role::root, Scope::job_wide, "",

@@ -24,7 +24,8 @@ constexpr std::size_t kLeastOfBurst = 3;  // fewer have a host in common by chan
 // Whoever prints first is in all of its own reports: one other host, at least two connections of
 // which broke, is as good a culprit.
 constexpr std::size_t kLeastWitnesses = 2;
-constexpr double kLeastOrders = 20;  // in which the first breaks might as well have come
+constexpr double kLeastOrders = 20;     // in which the first breaks might as well have come
+constexpr std::int64_t kTrainedOn = 3;  // steps that no rank makes without its peers
 constexpr Nanoseconds kLeastPause =
     kSecond / 2;  // clocks of machines differ by some hundred milliseconds
 
@@ -45,7 +46,7 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
   std::set<Host> reporters;
   for (const Edge* e : edges) {
     ++touches[e->reporter];
-    ++touches[e->peer];
+    if (e->peer != e->reporter) ++touches[e->peer];
     reporters.insert(e->reporter);
   }
   for (const auto& [host, n] : touches) out.ranked.emplace_back(n, host);
@@ -57,12 +58,33 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
   return out;
 }
 
+// Every rank is connected to the store of rank 0, and to no other rank's: whoever else fails, such
+// connections have the same host at their end.
+bool to_the_store(const Edge& e) {
+  return e.signal->event_class == "torch_store_peer_lost" ||
+         e.signal->event_class == "torch_store_connect_timeout";
+}
+
 // Other hosts that say that their connection to it broke.
 std::size_t witnesses(const Burst& burst, const Host& host) {
   std::set<std::string> others;
   for (const Edge* e : burst.edges)
-    if (e->peer == host) others.insert(e->reporter);
+    if (e->peer == host && e->reporter != host && !to_the_store(*e)) others.insert(e->reporter);
   return others.size();
+}
+
+// A connection that has another end, or both on one machine, broke clearly before all of its own.
+bool preceded(const Burst& burst, const Host& host) {
+  const Edge *own = nullptr, *other = nullptr;
+  for (const Edge* e : burst.edges) {
+    const Edge*& first = e->reporter == host || e->peer == host ? own : other;
+    if (e->time && (first == nullptr || *e->time < *first->time)) first = e;
+  }
+  if (own == nullptr || other == nullptr) return false;
+  const auto &a = own->signal->evidence, &b = other->signal->evidence;
+  const bool one_clock = !a.empty() && !b.empty() && a.front().member == b.front().member;
+  const Nanoseconds unsure = one_clock ? 0 : own->signal->uncertainty + other->signal->uncertainty;
+  return *other->time + std::max(kLeastPause, unsure) < *own->time;
 }
 
 bool stands_out(const Burst& burst, const RootDiagParams& params) {
@@ -131,12 +153,25 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
   return dated;
 }
 
-// Hosts of which the bundle has a file with something in it.
-std::set<Host> hosts_with_files(const Facts& facts) {
+// Hosts of which the bundle has what the job printed there.
+std::set<Host> hosts_with_output(const Facts& facts) {
   std::set<Host> out;
-  for (const MemberRow& m : facts.members)
-    if (m.host && m.lines > 0 && facts.counts(&m)) out.insert(*m.host);
+  for (const HostRow& h : facts.hosts)
+    if (h.has_log) out.insert(h.host);
+  for (const EventRow& e : facts.events)
+    if (e.host && e.rank) out.insert(*e.host);
   return out;
+}
+
+// The job trained on after it: all ranks stepped together since, or training began only then.
+bool trained_on(const Facts& facts, const Signal& s, const RootDiagParams& params) {
+  if (!s.end) return false;
+  return std::any_of(facts.progress.begin(), facts.progress.end(), [&](const ProgressSpan& p) {
+    if (!p.last.time_ns || p.framework == "tqdm") return false;
+    if (*s.end + s.uncertainty + params.retried < *p.last.time_ns) return true;
+    return p.first.time_ns && *s.end + s.uncertainty < *p.first.time_ns && p.first.iteration &&
+           p.last.iteration && *p.last.iteration - *p.first.iteration >= kTrainedOn;
+  });
 }
 
 // Connections between two hosts that broke, each end once.
@@ -144,16 +179,14 @@ std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& si
                                const RootDiagParams& params) {
   std::vector<Edge> edges;
   std::set<std::pair<std::string, std::string>> seen;
-  std::optional<Nanoseconds> last_step;
-  for (const ProgressSpan& p : facts.progress)
-    if (p.last.time_ns && p.framework != "tqdm")
-      last_step = std::max(last_step.value_or(*p.last.time_ns), *p.last.time_ns);
   for (const Signal& s : signals) {
     if (s.before_job || s.meaning.severity != Severity::distributed ||
-        s.meaning.role != Role::cascade || !s.host || !s.peer_host || *s.host == *s.peer_host)
+        s.meaning.role != Role::cascade || !s.host || !s.peer_host)
       continue;
-    // Whoever calls before the other end listens tries again: all ranks stepped together after it.
-    if (s.end && last_step && *s.end + s.uncertainty + params.retried < *last_step) continue;
+    // A machine's connection to itself: of processes that went, unless its own adapter reports it.
+    if (*s.host == *s.peer_host && s.meaning.symptom != Symptom::infiniband_error) continue;
+    // Whoever calls before the other end listens tries again.
+    if (trained_on(facts, s, params)) continue;
     if (seen.insert({*s.host, *s.peer_host}).second)
       edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
@@ -228,6 +261,54 @@ void names_nobody(const Burst& burst, Finding& f) {
   sort_rows(f.hosts);
 }
 
+void names_host(const Facts& facts, const Burst& burst, bool by_order, bool store_only,
+                Finding& f) {
+  const auto& [touched, host] = burst.ranked.front();
+  f.id = "root_diag/host/" + host;
+  f.subject = {SubjectKind::host, host};
+  f.host = host;
+  f.hosts = {host};
+  f.confidence = by_order
+                     ? confidence::kFirstByOrder
+                     : confidence::kBrokeFirstLeast + confidence::kBrokeFirstCover * burst.cover();
+  f.title = say(Phrase::host_broke_first);
+  f.why = say(Phrase::broke_first_touch, touched, burst.edges.size(), host, burst.second());
+  f.remedy = "isolate_node";
+  f.advice = say(Phrase::take_out_of_job, host);
+  if (store_only) {
+    f.outcome = Outcome::not_enough_evidence;
+    f.why += say(Phrase::only_to_the_store);
+    f.facts = BreakFacts{true};
+    return;
+  }
+  // A process that ends takes its connections along as a machine does. What that host printed
+  // tells the two apart; here output of the others was collected and none of it.
+  const auto heard = hosts_with_output(facts);
+  if (heard.count(host) == 0 && std::any_of(burst.edges.begin(), burst.edges.end(), [&](auto* e) {
+        return heard.count(e->reporter) != 0;
+      })) {
+    f.outcome = Outcome::not_enough_evidence;
+    f.why += say(Phrase::nothing_printed_of_it);
+  }
+}
+
+// The first group of breaks by their own pace; where that names nobody, all of the first seconds;
+// then those that come first in order: true.
+std::pair<Burst, bool> telling_burst(const std::vector<Edge>& edges,
+                                     const std::optional<Nanoseconds>& first,
+                                     const RootDiagParams& params) {
+  Burst burst = ranked_burst(first_burst(edges, params));
+  if (burst.edges.size() >= kLeastOfBurst && stands_out(burst, params)) return {burst, false};
+  std::vector<const Edge*> all;
+  for (const Edge& e : edges)
+    if (!e.time || (first && *e.time - *first <= params.burst)) all.push_back(&e);
+  burst = ranked_burst(std::move(all));
+  if (!stands_out(burst, params))
+    if (auto run = common_run(edges, params); !run.empty())
+      return {ranked_burst(std::move(run)), true};
+  return {burst, false};
+}
+
 }  // namespace
 
 std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals,
@@ -237,21 +318,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   std::optional<Nanoseconds> first;
   for (const Edge& e : edges)
     if (e.time && (!first || *e.time < *first)) first = e.time;
-  // The first group of breaks by their own pace; where that names nobody, all of the first seconds.
-  bool by_order = false;
-  Burst burst = ranked_burst(first_burst(edges, params));
-  if (burst.edges.size() < kLeastOfBurst || !stands_out(burst, params)) {
-    std::vector<const Edge*> all;
-    for (const Edge& e : edges)
-      if (!e.time || (first && *e.time - *first <= params.burst)) all.push_back(&e);
-    burst = ranked_burst(std::move(all));
-    if (!stands_out(burst, params))
-      if (auto run = common_run(edges, params); !run.empty()) {
-        burst = ranked_burst(std::move(run));
-        by_order = true;
-      }
-  }
-  const auto& ranked = burst.ranked;
+  const auto [burst, by_order] = telling_burst(edges, first, params);
 
   Finding f;
   f.analysis = Analysis::root_diag;
@@ -272,30 +339,14 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
                {"edges_in_first_burst", std::to_string(burst.edges.size())},
                {"reporters", std::to_string(burst.reporters)}};
 
-  const auto& best = ranked.front();
-  const std::size_t second = burst.second();
+  const auto& best = burst.ranked.front();
   const std::size_t others = witnesses(burst, best.second);
-  if (stands_out(burst, params) && others >= kLeastWitnesses) {
-    const double cover = burst.cover();
-    f.id = "root_diag/host/" + best.second;
-    f.subject = {SubjectKind::host, best.second};
-    f.host = best.second;
-    f.hosts = {best.second};
-    f.confidence = by_order ? confidence::kFirstByOrder
-                            : confidence::kBrokeFirstLeast + confidence::kBrokeFirstCover * cover;
-    f.title = say(Phrase::host_broke_first);
-    f.why = say(Phrase::broke_first_touch, best.first, burst.edges.size(), best.second, second);
-    // A process that ends takes its connections along as a machine does. What that host printed
-    // tells the two apart; here files of the others were collected and none of it.
-    if (const auto heard = hosts_with_files(facts);
-        heard.count(best.second) == 0 &&
-        std::any_of(burst.edges.begin(), burst.edges.end(),
-                    [&](const Edge* e) { return heard.count(e->reporter) != 0; })) {
-      f.outcome = Outcome::not_enough_evidence;
-      f.why += say(Phrase::nothing_printed_of_it);
-    }
-    f.remedy = "isolate_node";
-    f.advice = say(Phrase::take_out_of_job, best.second);
+  const bool late = preceded(burst, best.second);
+  const bool store_only =
+      others < kLeastWitnesses && std::all_of(burst.edges.begin(), burst.edges.end(),
+                                              [](const Edge* e) { return to_the_store(*e); });
+  if (stands_out(burst, params) && !late && (others >= kLeastWitnesses || store_only)) {
+    names_host(facts, burst, by_order, store_only, f);
     return {f};
   }
 
@@ -303,7 +354,9 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   names_nobody(burst, f);
   if (stands_out(burst, params)) {
     f.outcome = Outcome::ruled_out;
-    f.why = say(Phrase::only_it_says_so, best.first, burst.edges.size(), best.second, others);
+    f.why = late
+                ? say(Phrase::another_broke_before, best.first, burst.edges.size(), best.second)
+                : say(Phrase::only_it_says_so, best.first, burst.edges.size(), best.second, others);
   }
   return {f};
 }

@@ -872,17 +872,33 @@ class Aggregation {
     return at == trainers_.end() ? nullptr : &processes_[at->second];
   }
 
+  // Machine code below Python's interpreter, beside processes that are seen at Python's level: a
+  // collective that the program makes in Python has no frame of its own there, so that none is seen
+  // says nothing.
+  bool blind(const StackProcess& p) const {
+    const auto stack = static_cast<std::size_t>(facts_.samples[p.sample].stack);
+    if (p.stage.waits() || report_.normal.python[stack] || 2 * seen_in_python_ <= processes_.size())
+      return false;
+    const auto& frames = facts_.stacks.stacks[stack];
+    return std::any_of(frames.begin(), frames.end(), [&](std::uint32_t frame) {
+      return facts_.stacks.frames[frame].function.find("PyEval_") != std::string::npos;
+    });
+  }
+
   void locate() {
+    for (const Process& p : processes_)
+      seen_in_python_ +=
+          report_.normal.python[static_cast<std::size_t>(facts_.samples[p.shown.sample].stack)];
     std::vector<RankStage> stages;
     std::set<std::string> machines;
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       const StackProcess& p = processes_[i].shown;
       if (p.role != "trainer" || !p.rank || !trainers_.emplace(*p.rank, i).second) continue;
-      stages.push_back({*p.rank, p.stage, p.stack});
+      if (!blind(p)) stages.push_back({*p.rank, p.stage, p.stack});
       machines.insert(p.host.empty() ? "rank " + std::to_string(number_of(*p.rank))
                                      : std::string(p.host));
     }
-    if (stages.empty()) {
+    if (trainers_.empty()) {
       report_.notes.push_back(say(Phrase::no_stack_with_rank));
       name_exception();
       return;
@@ -896,7 +912,8 @@ class Aggregation {
       all.insert(Rank(r));
     add_numbers_left_out(all);
     for (const Rank r : all)
-      if (!trainers_.contains(r)) report_.unheard.push_back(r);
+      if (const Process* p = trainer(r); p == nullptr || blind(p->shown))
+        report_.unheard.push_back(r);
 
     // The topology may not know where ranks live; the stacks do.
     Topology placed = topology_;
@@ -1084,6 +1101,7 @@ class Aggregation {
   const StackParams& params_;
   StackReport& report_;
   std::vector<Process> processes_;
+  std::size_t seen_in_python_ = 0;  // of them
   std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string>
       betrayed_;  // process -> role
   std::map<Rank, std::size_t> trainers_;
