@@ -25,6 +25,7 @@ struct ExitFact {
 // What was collected, by machine and rank: nothing of it is asked for again.
 struct Holdings {
   std::set<Host> kernel_logs, outputs, metrics;  // of hosts
+  std::set<Host> management_logs;                // of hosts: SEL and the like
   std::set<Rank> ranks;                          // with a file of their own output
   std::set<Rank> stacks, recorders;              // of ranks
   bool scheduler = false;                        // its record of the job
@@ -53,6 +54,7 @@ struct Case {
       job_gpus;  // of hosts of which every rank's GPU is known: their PCI addresses
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
+  std::optional<Nanoseconds> last_word;      // the last dated line that a rule knows
   std::optional<std::int64_t> last_iteration;
   std::optional<std::int64_t> planned_iterations;  // of a job that says so
   Nanoseconds step_time = 0;                       // the usual one; 0: not known

@@ -12,6 +12,48 @@
 
 namespace culprit::decide {
 
+namespace {
+
+// Machines beside the one that connections point to whose link went down at that time, and which
+// nothing took back.
+std::vector<const Finding*> links_down_elsewhere(const Walk& w, const Finding& diag) {
+  std::vector<const Finding*> out;
+  if (diag.subject.kind != SubjectKind::host) return out;
+  for (const Cause& c : w.first.causes)
+    for (const Finding* f : c.findings)
+      if (c.kind == CauseKind::network && f->host && *f->host != diag.subject.id &&
+          f->severity == Severity::critical && !f->alerts.empty() && !f->alerts.back().closed)
+        out.push_back(f);
+  return out;
+}
+
+// The first connections that broke name one machine and the kernel of another reports a dead link:
+// what they share, or either.
+Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Finding*>& others) {
+  Verdict& v = w.verdict;
+  v.action = Action::checks;
+  v.symptom = diag.symptom;
+  v.start = diag.start;
+  v.precision = Precision::candidates;
+  target(v, diag.subject, confidence::kOneOfTwoEnds, {diag.id});
+  std::vector<Host> hosts{Host(diag.subject.id)}, down;
+  for (const Finding* f : others) {
+    target(v, {SubjectKind::host, *f->host}, confidence::kOneOfTwoEnds, {f->id});
+    if (!has(hosts, *f->host)) {
+      hosts.push_back(*f->host);
+      down.push_back(*f->host);
+    }
+  }
+  v.summary =
+      say(Phrase::links_and_connections_disagree, diag.subject.id, at(diag.start), list(down, 4));
+  next(v, NextKind::command, checks_of(hosts));
+  next(v, NextKind::plan, say(Phrase::look_at_switch, say(Phrase::shared_switch)));
+  next(v, NextKind::collect, say(Phrase::kernel_log_which_part, diag.subject.id));
+  return taken(diag.why);
+}
+
+}  // namespace
+
 Answer root_diag(Walk& w) {
   const Finding* diag = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -51,6 +93,8 @@ Answer root_diag(Walk& w) {
     return {diag->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                 : StepOutcome::not_enough_evidence,
             diag->why};
+  if (const auto others = links_down_elsewhere(w, *diag); !others.empty())
+    return sources_disagree(w, *diag, others);
   Verdict& v = w.verdict;
   v.symptom = diag->symptom;
   v.start = diag->start;
@@ -123,7 +167,10 @@ Answer distributed_errors(Walk& w) {
   if (nameless || hosts.empty()) return not_enough(say(Phrase::reports_without_hosts));
   if (hosts.size() > w.params.few_reporters)
     return ruled_out(say(Phrase::hosts_report_distributed, hosts.size()));
-  if (w.incident.hosts_with_output < 3 || w.incident.hosts_with_output <= hosts.size())
+  // That the others report nothing says something only where they are the most, and were heard.
+  const std::size_t heard = w.incident.hosts_with_output;
+  const std::size_t all = std::max(w.incident.job_hosts.size(), w.incident.hosts);
+  if (heard < 4 * hosts.size() || 4 * heard < 3 * all)
     return not_enough(say(Phrase::nobody_to_compare, hosts.size(), w.incident.hosts_with_output));
   Verdict& v = w.verdict;
   v.action = Action::isolate;

@@ -48,6 +48,8 @@ void accuse(Verdict& v, const Cause& c) {
 }
 
 constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
+// Power units of two machines do not fail in one moment; what feeds them does.
+constexpr std::string_view kPowerLost = "host_power_lost";
 
 // Of no machine of this job.
 bool elsewhere(const Walk& w, const Finding& f) {
@@ -108,12 +110,30 @@ Answer undated_on_several(Walk& w, const Cause& c) {
   return taken(say(Phrase::undated_faults, c.hosts.size()));
 }
 
+bool job_unknown(const Walk& w) {
+  const Case& c = w.incident;
+  return !c.any_training_output && !c.job_start && !c.job_end && !w.first.first_consequence;
+}
+
+// A disk of one of several machines ends the job that uses it, and no other.
+Answer disk_without_story(Walk& w, const Cause& c) {
+  Verdict& v = w.verdict;
+  v.action = Action::checks;
+  v.precision = Precision::candidates;
+  for (const Host& host : c.hosts)
+    target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(c.findings));
+  v.summary = say(Phrase::disk_without_story, list(c.hosts), inside(c.findings.front()->title),
+                  at(c.start));
+  next(v, NextKind::command, checks_of(c.hosts));
+  advise(v, c);
+  return taken(say(Phrase::class_on_place, c.findings.front()->event_class, list(c.hosts)));
+}
+
 // Where nothing says when the job ran: machines that report faults at other times, which might as
 // well be the cause.
 std::vector<const Finding*> at_other_times(const Walk& w, const Cause& first) {
-  const Case& c = w.incident;
   std::vector<const Finding*> out;
-  if (c.any_training_output || c.job_start || c.job_end || w.first.first_consequence) return out;
+  if (!job_unknown(w)) return out;
   const auto add = [&](const Finding* f) {
     const auto kind = kind_of(*f);
     if ((kind == CauseKind::machine || kind == CauseKind::environment) && f->host &&
@@ -125,6 +145,30 @@ std::vector<const Finding*> at_other_times(const Walk& w, const Cause& first) {
   for (const Excluded& e : w.first.excluded)
     if (e.reason == Exclusion::after_failure) add(e.finding);
   return out;
+}
+
+// The machines' logs go on for a day and more after the last of it.
+bool went_on_after(const Walk& w, const Cause& c) {
+  std::optional<Nanoseconds> last;
+  for (const Finding* f : c.findings)
+    if (const auto& end = f->end ? f->end : f->start; end)
+      last = std::max(last.value_or(*end), *end);
+  return last && w.incident.last_word && *last + kDay < *w.incident.last_word;
+}
+
+// A machine without power is seen by its own management controller; whether its power units failed
+// or what feeds several machines, only those of others can say.
+Answer power_of_one(Walk& w, const Cause& c) {
+  Verdict& v = w.verdict;
+  const Host& host = c.hosts.front();
+  v.action = Action::repair;
+  v.precision = Precision::group;
+  target(v, {SubjectKind::group, "power feed of " + host}, confidence::kSharedUnnamed,
+         ids(c.findings));
+  v.summary = say(Phrase::power_of_one, host, at(c.start));
+  next(v, NextKind::collect, say(Phrase::management_logs_of_rack, host));
+  advise(v, c);
+  return taken(say(Phrase::class_on_place, c.findings.front()->event_class, host));
 }
 
 Answer without_story(Walk& w, const Cause& first, const std::vector<const Finding*>& others) {
@@ -139,7 +183,9 @@ Answer without_story(Walk& w, const Cause& first, const std::vector<const Findin
     target(v, {SubjectKind::host, *f->host}, confidence::kOneOfUndated, {f->id});
   }
   sort_rows(hosts);
-  v.summary = say(Phrase::faults_without_story, list(hosts));
+  v.summary = others.empty() ? say(Phrase::fault_long_over, list(hosts),
+                                   inside(first.findings.front()->title), at(first.start))
+                             : say(Phrase::faults_without_story, list(hosts));
   next(v, NextKind::command, checks_of(hosts));
   advise(v, first);
   return taken(say(Phrase::faults_at_other_times, hosts.size()));
@@ -176,7 +222,7 @@ Answer critical_errors(Walk& w) {
       return ruled_out(say(Phrase::all_hosts_of_switch, event_class,
                            switch_below_which_all(w, hosts), hosts.size()));
   for (const auto& [event_class, hosts] : by_class)
-    if (shared_by(w, hosts.size()))
+    if (shared_by(w, hosts.size()) || (event_class == kPowerLost && hosts.size() > 1))
       return ruled_out(
           say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size()));
   const Finding& f = *c->findings.front();
@@ -199,6 +245,14 @@ Answer critical_errors(Walk& w) {
     return undated_on_several(w, *c);
   if (const auto others = at_other_times(w, *c); !others.empty())
     return without_story(w, *c, others);
+  if (job_unknown(w) && went_on_after(w, *c)) return without_story(w, *c, {});
+  if (c->hosts.size() == 1 && w.incident.holds.management_logs.size() < 2 &&
+      by_class.count(std::string(kPowerLost)) != 0)
+    return power_of_one(w, *c);
+  if (job_unknown(w) && w.incident.hosts > 1 && !c->hosts.empty() &&
+      std::all_of(c->findings.begin(), c->findings.end(),
+                  [](const Finding* one) { return one->symptom == Symptom::disk_fault; }))
+    return disk_without_story(w, *c);
   v.action = Action::isolate;
   std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
   if (!who.empty()) {
@@ -566,6 +620,30 @@ Answer process_crash(Walk& w) {
   return taken(say(Phrase::class_once, f.event_class));
 }
 
+namespace {
+
+// Several machines lost their links for good in the same seconds: a switch has many ports. Port
+// states without a date agree with any.
+bool all_at_once(const Cause& c) {
+  constexpr Nanoseconds kMoment = 5 * kSecond;
+  std::map<Host, Nanoseconds> down;
+  std::set<Host> dead;
+  for (const Finding* f : c.findings)
+    if (f->host && f->severity == Severity::critical &&
+        (!f->start || (!f->alerts.empty() && !f->alerts.back().closed))) {
+      dead.insert(*f->host);
+      if (!f->start) continue;
+      const auto [at, fresh] = down.try_emplace(*f->host, *f->start);
+      at->second = std::min(at->second, *f->start);
+    }
+  if (c.hosts.size() < 2 || dead.size() != c.hosts.size() || down.empty()) return false;
+  const auto [low, high] = std::minmax_element(
+      down.begin(), down.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return high->second - low->second <= kMoment;
+}
+
+}  // namespace
+
 Answer network_alerts(Walk& w) {
   const Cause* c = w.best(CauseKind::network);
   if (c == nullptr) return ruled_out(say(Phrase::no_network_alert));
@@ -598,7 +676,8 @@ Answer network_alerts(Walk& w) {
     if (other.outcome == Outcome::fired && other.event_class == f.event_class && other.start &&
         c->start && std::abs(*other.start - *c->start) <= 30 * kSecond)
       hosts.insert(other.hosts.begin(), other.hosts.end());
-  if (shared_by(w, c->hosts.size()) || !switch_below_which_all(w, hosts).empty()) {
+  if (shared_by(w, c->hosts.size()) || !switch_below_which_all(w, hosts).empty() ||
+      all_at_once(*c)) {
     v.action = Action::repair;
     v.precision = Precision::group;
     const std::string below = switch_below_which_all(w, hosts);

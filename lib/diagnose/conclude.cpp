@@ -95,6 +95,9 @@ decide::Case case_of(const Resolved& resolved) {
   incident.any_training_output =
       !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
       std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job);
+  for (const EventRow& e : facts.events)
+    if (const auto& last = e.last_time_ns ? e.last_time_ns : e.time_ns; last)
+      incident.last_word = std::max(incident.last_word.value_or(*last), *last);
   see_progress(facts, incident);
   if (topology.layout) {
     incident.tp = topology.layout->tp;

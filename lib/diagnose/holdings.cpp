@@ -27,6 +27,7 @@ decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topolog
   for (const MemberRow& m : facts.members) {
     if (!m.host || m.size == 0 || m.duplicate_of != 0) continue;
     if (m.text_kind == "kernel" || system_log(m.path)) out.kernel_logs.insert(*m.host);
+    if (m.text_kind == "bmc") out.management_logs.insert(*m.host);
   }
   for (const MemberRow& m : facts.members)
     if (m.rank && m.size > 0 && m.text_kind != "stack" && m.text_kind != "data" &&

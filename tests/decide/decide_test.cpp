@@ -751,6 +751,95 @@ TEST(Causes, BeforeTheFirstStepASettingOfOneHostMayBePrintedLate) {
   EXPECT_NE(decide::decide(c).action, Action::repair) << "after steps the order of lines counts";
 }
 
+namespace {
+
+Finding link_down(const char* host, Nanoseconds at) {
+  Finding f = finding("ib_link_down", Severity::critical, Role::root, Scope::host_local, host, at,
+                      Symptom::infiniband_error);
+  f.cause = CauseKind::network;
+  f.alerts = {{at, {}, false}};
+  return f;
+}
+
+}  // namespace
+
+TEST(NetworkAlerts, LinksOfTwoMachinesThatWentDownInOneMomentShareASwitch) {
+  const auto judged = [](Nanoseconds apart) {
+    return decide::decide(job({link_down("n03", 100 * kMinute),
+                               link_down("n05", 100 * kMinute + apart), timeouts(110 * kMinute)}));
+  };
+  EXPECT_EQ(judged(kSecond).action, Action::repair);
+  EXPECT_EQ(judged(60 * kSecond).action, Action::isolate);
+}
+
+TEST(NetworkAlerts, ConnectionsOfOneHostAndADeadLinkOfAnotherAreChecked) {
+  Finding broke = finding("broken_connections", Severity::distributed, Role::root,
+                          Scope::host_local, "n09", 110 * kMinute, Symptom::infiniband_error);
+  broke.analysis = Analysis::root_diag;
+  const Verdict v =
+      decide::decide(job({link_down("n03", 105 * kMinute), broke, timeouts(110 * kMinute)}));
+  EXPECT_EQ(v.action, Action::checks);
+  std::vector<std::string> hosts;
+  for (const Target& t : v.targets) hosts.push_back(t.subject.id);
+  EXPECT_EQ(hosts, (std::vector<std::string>{"n09", "n03"}));
+}
+
+TEST(DistributedErrors, AFewReportersNeedManyThatWereHeard) {
+  const auto judged = [](std::size_t heard) {
+    Finding lost = finding("nccl_remote_closed", Severity::distributed, Role::cascade,
+                           Scope::job_wide, "n03", 110 * kMinute, Symptom::infiniband_error);
+    lost.hosts = Hosts({"n03", "n05"});
+    Case c = job({lost});
+    c.hosts_with_output = heard;
+    return decide::decide(c).action;
+  };
+  EXPECT_EQ(judged(16), Action::isolate);
+  EXPECT_NE(judged(3), Action::isolate) << "two of three, of sixteen";
+  EXPECT_NE(judged(8), Action::isolate) << "half of all was not heard";
+}
+
+TEST(Machines, ADiskIsCheckedWhereNothingTellsOfTheJob) {
+  Finding disk = finding("disk_medium_error", Severity::critical, Role::root, Scope::host_local,
+                         "n03", 100 * kMinute, Symptom::disk_fault);
+  Case c = job({disk});
+  c.exits.clear();
+  c.any_training_output = false;
+  EXPECT_EQ(decide::decide(c).action, Action::checks);
+  c.hosts = 1;
+  EXPECT_EQ(decide::decide(c).action, Action::isolate) << "there is no other machine";
+}
+
+TEST(Machines, AFaultThatLogsOutlastByDaysIsCheckedWhereNothingTellsOfTheJob) {
+  Case c = job({machine("n03", 100 * kMinute)});
+  c.exits.clear();
+  c.any_training_output = false;
+  c.last_word = 100 * kMinute + 20 * kHour;
+  EXPECT_EQ(decide::decide(c).action, Action::isolate);
+  c.last_word = 100 * kMinute + 30 * kHour;
+  EXPECT_EQ(decide::decide(c).action, Action::checks);
+}
+
+TEST(Machines, PowerOfOneNeedsTheControllersOfOthers) {
+  Case c = job({machine("n03", 100 * kMinute, "host_power_lost"), timeouts(110 * kMinute)});
+  c.holds.management_logs = {Host("n03")};
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::repair);
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
+  c.holds.management_logs.insert(Host("n04"));
+  EXPECT_EQ(decide::decide(c).action, Action::isolate);
+}
+
+TEST(Machines, PowerThatFailedOnTwoAtOnceIsWhatFeedsThem) {
+  const auto judged = [](const char* event_class) {
+    return decide::decide(
+               job({machine("n03", 100 * kMinute, event_class),
+                    machine("n05", 100 * kMinute, event_class), timeouts(110 * kMinute)}))
+        .action;
+  };
+  EXPECT_EQ(judged("host_power_lost"), Action::repair);
+  EXPECT_EQ(judged("gpu_xid/79"), Action::isolate);
+}
+
 // The scheduler's line of an evicted pod and the machine's own.
 TEST(Resources, TheMachineThatRanOutIsNamedWhereTheSchedulerSpeaksOfTheJob) {
   const auto full = [](std::string host) {

@@ -103,6 +103,16 @@ TEST_F(Training, TheKernelsWordsInTheOutputOfAProgramAreHearsay) {
   EXPECT_NE(diagnose().verdict.action, Action::isolate);
 }
 
+// A monitor that repeats what another machine's driver said.
+TEST_F(Training, ADaemonThatQuotesTheDriverIsHearsay) {
+  const std::string line = "NVRM: Xid (PCI:0000:5e:00): 48, pid=4711, DBE (double bit error)";
+  syslog(1, "09:31:07", "gpu_watch: peers of the job: node-03 said \"" + line + "\"");
+  for (const int i : {0, 1, 3}) time_out(i);
+  EXPECT_NE(diagnose().verdict.action, Action::isolate);
+  syslog(1, "09:31:07", "kernel: " + line);
+  EXPECT_EQ(diagnose().verdict.action, Action::isolate) << "its own kernel says so";
+}
+
 TEST_F(Training, TheOrderOfWritingChangesNothing) {
   off_the_bus(2, "09:31:07");
   for (const int i : {3, 0, 1}) time_out(i);

@@ -85,9 +85,13 @@ class ProgramOutput {
   }
 
   bool hearsay(const EventRow& e, const rules::RulePack& pack) const {
-    if (members_.count(e.place.member) == 0) return false;
     const rules::Rule* rule = pack.find(e.rule);
     if (rule == nullptr) return false;
+    // A daemon that repeats the kernel's words may repeat those of another machine.
+    if (rule->origin == Origin::kernel && driver_word(e.event_class) &&
+        repeats_kernel(unit_of(e.detail)))
+      return true;
+    if (members_.count(e.place.member) == 0) return false;
     // srun and slurmstepd speak on a job's own stderr; the daemons write syslog.
     return rule->origin == Origin::kernel || rule->origin == Origin::bmc ||
            (rule->origin == Origin::scheduler && is_daemon(e.detail));
@@ -145,6 +149,16 @@ class ProgramOutput {
     const std::size_t at = detail.find("unit=");
     if (at == std::string::npos || (at > 0 && detail[at - 1] != '\n')) return {};
     return detail.substr(at + 5, detail.find('\n', at) - at - 5);
+  }
+  // What the GPU's driver alone can say; that a link is down others see for themselves.
+  static bool driver_word(const std::string& event_class) {
+    return event_class.starts_with("gpu_xid/") || event_class.starts_with("nvswitch_sxid/");
+  }
+  // A program, and none through which the kernel's own lines reach a log.
+  static bool repeats_kernel(const std::string& unit) {
+    static const re2::RE2 kCarriers(
+        R"((?i)(?:kernel|klogd|dmesg|vmunix|rsyslogd?|syslog-ng|logger))");
+    return !unit.empty() && !re2::RE2::FullMatch(unit, kCarriers);
   }
   // Programs through which a job's own output reaches the journal.
   static bool speaks_for_jobs(const std::string& unit) {
