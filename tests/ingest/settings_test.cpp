@@ -175,6 +175,40 @@ TEST(Lsmod, WhatIsMissingIsToldLikeWhatIsLoaded) {
             "module.loaded.mlx5_ib=loaded\n");
 }
 
+TEST(Versions, ListsByHandAndTheReportOfTorch) {
+  EXPECT_EQ(
+      settings(file("versions.txt",
+                    "# collected after the end\ndriver: 535.183.01\ncuda: 12.2\nnccl: 2.20.5\n"
+                    "ofed: MLNX_OFED_LINUX-23.10-0.5.5.0\nkernel: 5.15.0-1053-nvidia\n"
+                    "torch: 2.4.0+cu121\n")),
+      "driver_version=535.183.01\npackage.cuda=12.2\nnccl_version=2.20.5\n"
+      "package.mlnx-ofed=MLNX_OFED_LINUX-23.10-0.5.5.0\nkernel_version=5.15.0-1053-nvidia\n"
+      "pip.torch=2.4.0+cu121\n");
+  EXPECT_EQ(settings(file("software",
+                          "NCCL_VERSION=2.21.5\nNVIDIA driver 550.54.15\n"
+                          "Fabric Manager version = 550.54.15\n")),
+            "nccl_version=2.21.5\ndriver_version=550.54.15\n"
+            "package.nvidia-fabricmanager=550.54.15\n");
+  EXPECT_EQ(settings(file("env.txt",
+                          "Collecting environment information...\nPyTorch version: 2.3.1+cu121\n"
+                          "Is debug build: False\nCUDA used to build PyTorch: 12.1\n"
+                          "ROCM used to build PyTorch: N/A\n\nOS: Ubuntu 22.04.4 LTS (x86_64)\n"
+                          "CUDA runtime version: 12.4.131\nNvidia driver version: 550.54.15\n"
+                          "Versions of relevant libraries:\n[pip3] numpy==1.26.4\n"
+                          "[pip3] nvidia-nccl-cu12==2.20.5\n[conda] Could not collect\n")),
+            "pip.torch=2.3.1+cu121\npip.torch-cuda=12.1\nos_release=Ubuntu 22.04.4 LTS (x86_64)\n"
+            "package.cuda-runtime=12.4.131\ndriver_version=550.54.15\npip.numpy=1.26.4\n"
+            "pip.nvidia-nccl-cu12=2.20.5\n");
+}
+
+TEST(Versions, NotInConfigurations) {
+  EXPECT_EQ(settings(file("config.yaml", "kernel: rbf\ntorch: true\nepochs: 12\nlr: 0.1\n")), "");
+  EXPECT_EQ(settings(file("out.log",
+                          "kernel: NVRM: loading 535.1\ndriver: ok 3\nnccl: 2 rings\n"
+                          "step 1\nstep 2\nstep 3\n")),
+            "");
+}
+
 TEST(DriverInformation, ModinfoAndEthtool) {
   EXPECT_EQ(
       settings(file("modinfo.txt",

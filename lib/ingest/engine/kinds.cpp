@@ -287,7 +287,7 @@ extern const RecordText kStepJsonl, kStepTable;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords, kBootList,
-    kPodsYaml;
+    kPodsYaml, kVersions;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
@@ -322,6 +322,7 @@ constexpr const Document* kDocuments[] = {&kManifest,
                                           &kModinfo,
                                           &kLsmod,
                                           &kPackages,
+                                          &kVersions,
                                           &kSysctl,
                                           &kHostWords,
                                           &kBootList,
