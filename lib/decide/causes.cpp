@@ -215,6 +215,9 @@ class Sieve {
   // What single findings are held against, once: there may be as many of them as hosts.
   void look_around() {
     for (const Finding& f : incident_.findings) {
+      if (const auto* broke = std::get_if<BreakFacts>(&f.facts);
+          broke != nullptr && !broke->most.empty())
+        witnesses_[Host(broke->most)].insert(&f);
       if (f.outcome != Outcome::fired) continue;
       cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;
       if (out_of_gpu_memory(f) && f.hosts.size() > 1 &&

@@ -54,7 +54,10 @@ struct Spell {
     out["unheard"] = flag(f.no_output);
     out["world_size"] = std::to_string(f.world_size);
   }
-  void operator()(const BreakFacts& f) { out["store_only"] = flag(f.store_only); }
+  void operator()(const BreakFacts& f) {
+    out["store_only"] = flag(f.store_only);
+    if (!f.most.empty()) out["most"] = f.most;
+  }
   void operator()(const HangFacts& f) {
     out = {{"code", f.code},
            {"group", f.group},

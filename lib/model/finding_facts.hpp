@@ -48,6 +48,8 @@ struct SilenceFacts {
 // Connections between machines that failed first.
 struct BreakFacts {
   bool store_only = false;  // all of them to the store of rank 0, which every rank is connected to
+  std::string most;  // the one machine that more of them have at an end than any other, as others
+                     // say, too; "": none
 };
 
 // What a process does by its stack: a call like any other, or a wait that is a clause of its own.

@@ -111,6 +111,24 @@ TEST(RootDiag, ConnectionsToTheStoreShowThatAProcessEnded) {
   EXPECT_EQ(root_diag({}, signals).at(0).outcome, Outcome::fired);
 }
 
+// Too little to accuse a host by, enough to confirm what its own log says.
+TEST(RootDiag, TheHostOfMostBreaksIsRememberedAndOfSeveralTheSilentOne) {
+  const auto most = [](const std::vector<Broken>& broken) {
+    const Finding f = judged(broken).at(0);
+    EXPECT_NE(f.outcome, Outcome::fired);
+    const auto* facts = std::get_if<BreakFacts>(&f.facts);
+    return facts == nullptr ? std::string() : facts->most;
+  };
+  std::vector<Broken> broken = {{"a", "d", 0},
+                                {"b", "d", 10 * kMs},
+                                {"c", "d", 20 * kMs},
+                                {"a", "b", 30 * kMs},
+                                {"a", "f", 40 * kMs}};
+  EXPECT_EQ(most(broken), "d") << "a is an end of three, too, and speaks";
+  broken.push_back({"a", "g", 50 * kMs});
+  EXPECT_EQ(most(broken), "") << "an end of most, and its own word alone";
+}
+
 TEST(RootDiag, ABreakBetweenOthersThatCameFirstClearsTheHost) {
   std::vector<Broken> broken = {{"a", "d", 1200 * kMs},
                                 {"b", "d", 1300 * kMs},

@@ -285,6 +285,19 @@ TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {
   EXPECT_EQ(decide::decide(job({undated, cuda, timeouts(110 * kMinute)})).action, Action::isolate);
 }
 
+TEST(Ladder, TheHostOfMostBrokenConnectionsConfirmsItsOwnLog) {
+  Finding panic = machine("n07", {}, "os_kernel_panic");
+  panic.origin = Origin::kernel;
+  Finding broke = finding("broken_connections", Severity::distributed, Role::root,
+                          Scope::host_local, "", 110 * kMinute, Symptom::infiniband_error);
+  broke.analysis = Analysis::root_diag;
+  broke.outcome = Outcome::ruled_out;
+  broke.facts = BreakFacts{false, "n07"};
+  EXPECT_EQ(decide::decide(job({panic, broke, timeouts(110 * kMinute)})).action, Action::isolate);
+  broke.facts = BreakFacts{false, "n08"};
+  EXPECT_NE(decide::decide(job({panic, broke, timeouts(110 * kMinute)})).action, Action::isolate);
+}
+
 TEST(Ladder, AMachineThatHadNoPartInTheJobIsNotAccused) {
   Case c = job({machine("n99", 100 * kMinute), timeouts(110 * kMinute)});
   c.job_hosts = Hosts({"n01", "n02"});

@@ -193,6 +193,23 @@ std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& si
   return edges;
 }
 
+// The host that more of the first breaks involve than any other; of several the one that reports
+// none itself, for a dead host is silent. Empty: no such host, or nobody but itself says so.
+Host leading(const Burst& burst) {
+  std::vector<Host> most;
+  for (const auto& [touches, host] : burst.ranked)
+    if (touches == burst.ranked.front().first) most.push_back(host);
+  if (most.size() > 1)
+    std::erase_if(most, [&](const Host& host) {
+      return std::any_of(burst.edges.begin(), burst.edges.end(),
+                         [&](const Edge* e) { return e->reporter == host; });
+    });
+  if (most.size() != 1 || burst.ranked.front().first < kLeastOfBurst ||
+      witnesses(burst, most.front()) < kLeastWitnesses || preceded(burst, most.front()))
+    return {};
+  return most.front();
+}
+
 // NetDiag: a switch that every broken connection crosses.
 bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
   const auto& best = burst.ranked.front();
@@ -278,7 +295,7 @@ void names_host(const Facts& facts, const Burst& burst, bool by_order, bool stor
   if (store_only) {
     f.outcome = Outcome::not_enough_evidence;
     f.why += say(Phrase::only_to_the_store);
-    f.facts = BreakFacts{true};
+    f.facts = BreakFacts{true, {}};
     return;
   }
   // A process that ends takes its connections along as a machine does. What that host printed
@@ -352,6 +369,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
 
   if (names_switch(facts, burst, f)) return {f};
   names_nobody(burst, f);
+  if (const Host most = leading(burst); !most.empty()) f.facts = BreakFacts{false, most};
   if (stands_out(burst, params)) {
     f.outcome = Outcome::ruled_out;
     f.why = late
