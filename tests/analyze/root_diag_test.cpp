@@ -120,10 +120,10 @@ TEST(RootDiag, TheHostOfMostBreaksIsRememberedAndOfSeveralTheSilentOne) {
     return facts == nullptr ? std::string() : facts->most;
   };
   std::vector<Broken> broken = {{"a", "d", 0},
-                                {"b", "d", 10 * kMs},
-                                {"c", "d", 20 * kMs},
-                                {"a", "b", 30 * kMs},
-                                {"a", "f", 40 * kMs}};
+                                {"a", "b", 10 * kMs},
+                                {"b", "d", 20 * kMs},
+                                {"a", "f", 30 * kMs},
+                                {"c", "d", 40 * kMs}};
   EXPECT_EQ(most(broken), "d") << "a is an end of three, too, and speaks";
   broken.push_back({"a", "g", 50 * kMs});
   EXPECT_EQ(most(broken), "") << "an end of most, and its own word alone";
