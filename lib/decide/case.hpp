@@ -57,6 +57,7 @@ struct Case {
   std::optional<Nanoseconds> last_word;      // the last dated line that a rule knows
   std::optional<std::int64_t> last_iteration;
   std::optional<std::int64_t> planned_iterations;  // of a job that says so
+  bool ended_not_a_number = false;                 // the loss of its last step is none
   Nanoseconds step_time = 0;                       // the usual one; 0: not known
   bool uses_gpus = true;                           // false: no line speaks of a GPU, CUDA or NCCL
   bool incomplete = false;                         // a part of the bundle could not be read

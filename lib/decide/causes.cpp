@@ -256,7 +256,8 @@ class Sieve {
   }
 
   bool passes(const Finding& f, CauseKind kind) {
-    if (went_on(f))
+    // Steps without a number are no sign that it passed.
+    if (went_on(f) && !(kind == CauseKind::numerics && incident_.ended_not_a_number))
       return exclude(f, Exclusion::ran_on,
                      say(Phrase::job_went_on, human_duration(*incident_.last_progress - *f.end))),
              false;

@@ -46,6 +46,8 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress))
       incident.last_progress = p.last.time_ns;
     if (p.last.iteration && *p.last.iteration >= incident.last_iteration.value_or(0)) {
+      const bool same = incident.last_iteration == p.last.iteration;
+      incident.ended_not_a_number = p.last.loss_nan || (same && incident.ended_not_a_number);
       incident.last_iteration = p.last.iteration;
       if (p.last.total) incident.planned_iterations = p.last.total;
     }

@@ -298,6 +298,19 @@ TEST(Ladder, TheHostOfMostBrokenConnectionsConfirmsItsOwnLog) {
   EXPECT_NE(decide::decide(job({panic, broke, timeouts(110 * kMinute)})).action, Action::isolate);
 }
 
+TEST(Ladder, StepsWithoutANumberDoNotTakeANaNBack) {
+  Finding nan = finding("train_nan", Severity::warning, Role::root, Scope::job_wide, "",
+                        100 * kMinute, Symptom::nan_value);
+  nan.cause = CauseKind::numerics;
+  Case c = job({nan});
+  c.exits.clear();
+  c.last_progress = 280 * kMinute;
+  c.last_iteration = 5000;
+  EXPECT_EQ(decide::decide(c).action, Action::none);
+  c.ended_not_a_number = true;
+  EXPECT_EQ(decide::decide(c).action, Action::checks);
+}
+
 TEST(Ladder, AMachineThatHadNoPartInTheJobIsNotAccused) {
   Case c = job({machine("n99", 100 * kMinute), timeouts(110 * kMinute)});
   c.job_hosts = Hosts({"n01", "n02"});

@@ -95,6 +95,10 @@ void each_stamp(const Facts& facts, See see) {
   for (const auto& t : facts.tracebacks) see(t.time, t.place.member);
   for (const auto& c : facts.clocks)
     if (c.kind == "first" || c.kind == "last") see(c.time, c.place.member);
+  // Steps that a file counts from the epoch; local ones are among the clocks.
+  for (const ProgressSpan& p : facts.progress)
+    for (const ProgressRow* row : {&p.first, &p.last})
+      if (row->time.clock == Clock::utc) see(row->time, row->place.member);
 }
 
 // The offset with the most voters, how many these are, and how many the next one has.
