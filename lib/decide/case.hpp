@@ -43,7 +43,8 @@ struct Case {
   std::vector<Host> storage_servers = {};  // serve files and run no rank; sorted
   std::optional<Evidence> closing = {};    // the framework's last word on a run that went well
   std::optional<Nanoseconds> closing_time = {};
-  bool completed = false;  // a closing line of the framework or the scheduler's COMPLETED
+  bool closing_of_launcher = false;  // said after all processes had ended
+  bool completed = false;            // a closing line of the framework or the scheduler's COMPLETED
   std::size_t hosts_with_output = 0;  // of which it holds training output
   std::size_t hosts_heard = 0;        // of which the bundle holds any word of their own
   std::set<Host> machines;            // hosts that more than the name of an output file tells of

@@ -111,9 +111,29 @@ bool Surroundings::everyday(const Finding& f, std::size_t inside) const {
          static_cast<double>(inside) < 3 * length * static_cast<double>(rate->second.outside) / all;
 }
 
+// How often in the moment of the failure.
+std::size_t Surroundings::inside_failure(const Finding& f) const {
+  const std::vector<Nanoseconds>& times = lines_of(f)->times;
+  return static_cast<std::size_t>(std::count_if(times.begin(), times.end(), [&](Nanoseconds t) {
+    return t + f.uncertainty >= failure_->from && t - f.uncertainty <= failure_->to;
+  }));
+}
+
+// The job reports the same, and a machine that reports it at the moment of the failure is the one
+// it speaks of.
+bool Surroundings::another_fits(const Finding& f) const {
+  if (!failure_ || lines_of(f)->times.empty() || inside_failure(f) > 0) return false;
+  return std::any_of(incident_.findings.begin(), incident_.findings.end(), [&](const Finding& g) {
+    return g.outcome == Outcome::fired && !g.hearsay && g.symptom == f.symptom &&
+           g.role == f.role && of_machine(g) && inside_failure(g) > 0;
+  });
+}
+
 std::optional<Text> Surroundings::unrelated(const Finding& f) const {
   const LineFacts* line = lines_of(f);
-  if (line == nullptr || line->speaker == Speaker::job || said_by_job(f)) return std::nullopt;
+  if (line == nullptr || line->speaker == Speaker::job) return std::nullopt;
+  if (said_by_job(f))
+    return another_fits(f) ? std::optional(say(Phrase::not_in_failures_moment)) : std::nullopt;
   const bool placed = failure_ && incident_.any_training_output;
   const auto rate = rates_.find(f.event_class);
   if (!placed && f.alerts.empty() && !line->names_trainer && rate != rates_.end() &&
@@ -127,10 +147,7 @@ std::optional<Text> Surroundings::unrelated(const Finding& f) const {
     return line->names_trainer ? std::nullopt : std::optional(say(Phrase::undated_unconfirmed));
   if (!failed_ && !line->names_trainer) return say(Phrase::job_without_failure);
   if (!failure_) return std::nullopt;
-  const auto inside = static_cast<std::size_t>(
-      std::count_if(line->times.begin(), line->times.end(), [&](Nanoseconds t) {
-        return t + f.uncertainty >= failure_->from && t - f.uncertainty <= failure_->to;
-      }));
+  const std::size_t inside = inside_failure(f);
   if (inside == 0) return say(Phrase::not_in_failures_moment);
   if (!line->names_trainer && everyday(f, inside)) return say(Phrase::printed_at_other_times);
   return std::nullopt;

@@ -37,6 +37,8 @@ class Surroundings {
   void find_failure(const std::optional<Nanoseconds>& consequence);
   void count_rates();
   bool said_by_job(const Finding& f) const;
+  std::size_t inside_failure(const Finding& f) const;
+  bool another_fits(const Finding& f) const;
   bool scattered(const std::vector<Nanoseconds>& times) const;
   bool everyday(const Finding& f, std::size_t inside) const;
 

@@ -135,9 +135,11 @@ namespace {
 bool after_closing(const Walk& w, const Finding& f) {
   const auto& closing = w.incident.closing;
   if (!closing || f.evidence.empty()) return false;
-  if (f.start && w.incident.closing_time) return *f.start >= *w.incident.closing_time;
+  if (f.start && w.incident.closing_time && !w.incident.closing_of_launcher)
+    return *f.start >= *w.incident.closing_time;
   return std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
-    return e.member == closing->member && e.line > closing->line;
+    return e.member == closing->member &&
+           (e.line > closing->line || w.incident.closing_of_launcher);
   });
 }
 

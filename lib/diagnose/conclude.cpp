@@ -66,6 +66,7 @@ decide::Case case_of(const Resolved& resolved) {
   if (const EventRow* e = analyze::closing_line(facts); e != nullptr) {
     incident.closing = facts.evidence(e->place, e->message);
     incident.closing_time = e->time_ns;
+    incident.closing_of_launcher = e->rule == "job-succeeded";
   }
   incident.uses_gpus = analyze::uses_gpus(facts);
   incident.ranks =

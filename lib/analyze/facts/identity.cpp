@@ -68,6 +68,20 @@ class Names {
     for (const auto& [address, hosts] : named)
       if (hosts.size() == 1) learn_address(address, Host(*hosts.begin()));
   }
+  // "describe_node_q8zd.txt" beside gke-pool-7c1f2e90-q8zd: people keep the end of a long name.
+  // Empty: no name, or several, end so.
+  Host by_ending(const std::string& end) const {
+    const auto it = endings_.find(end);
+    return it == endings_.end() || known(end) ? Host() : it->second;
+  }
+  void learn_endings() {
+    for (const auto& [name, domains] : domains_)
+      for (std::size_t at = name.find('-'); at != std::string::npos; at = name.find('-', at + 1))
+        if (name.size() - at > 3) {
+          const auto [it, fresh] = endings_.try_emplace(name.substr(at + 1), Host(name));
+          if (!fresh) it->second = Host();
+        }
+  }
   bool known(const std::string& name) const {
     return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);
   }
@@ -76,6 +90,7 @@ class Names {
  private:
   std::map<std::string, std::set<std::string>> domains_;  // short name -> domains seen
   std::map<std::string, Host> address_;
+  std::map<std::string, Host> endings_;  // of names; of several: empty
 };
 
 template <class T>
@@ -293,6 +308,7 @@ class Resolution {
 
   // Whose file: from the path, then against the names that the lines themselves give.
   void attribute_members() {
+    names_.learn_endings();
     const auto votes = hosts_in_lines();
     const std::set<std::string> of_jobs = names_of_jobs(votes);
     // By path, and again for those without a host: a folder is known to be a machine's once another
@@ -303,6 +319,8 @@ class Resolution {
       PathFacts path = facts_of_path(m.path);
       if (path.host && of_jobs.count(*path.host) > 0) path.host.reset();
       if (const auto known = known_host_in(m.path)) path.host = known;  // beats every pattern
+      if (path.host)
+        if (Host whole = names_.by_ending(*path.host); !whole.empty()) path.host = whole;
       if (path.host) {
         names_.learn(*path.host);
         m.host = names_.canonical(*path.host);

@@ -402,8 +402,13 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
   if (newlines_ == 0 && bytes_ == 0) {
     if (reading_.text_kind == "kernel")
       keep_first_clocks(bytes);
-    else
+    else {
       keep_edge_time(bytes, true);
+      // A syslog: daemons and the kernel in turn.
+      const std::string_view first = bytes.substr(0, std::min<std::size_t>(bytes.find('\n'), 4096));
+      if (const line::Line line = line::peel(first, habit_); line.prefix.host)
+        keep_printed_zone(first.substr(0, 64), line.prefix);
+    }
   }
   std::size_t position = 0;
   std::uint64_t seen = 0;
