@@ -173,6 +173,37 @@ Answer name_not_found(Walk& w, const Finding& f) {
   return taken(say(Phrase::class_and_no_step, f.event_class));
 }
 
+// Earlier runs of the job that ended while the same part was down. None where it goes down at other
+// times at least as often: then the ends coincide by chance.
+struct EndedSo {
+  std::size_t runs = 0;
+  std::vector<std::string> findings;
+};
+EndedSo runs_that_ended_so(const Walk& w, const Finding& f) {
+  std::set<std::string> runs;
+  std::vector<std::string> findings{f.id};
+  std::size_t elsewhere = 0;
+  for (const Finding& one : w.incident.findings) {
+    if (&one == &f || one.analysis != f.analysis || one.event_class != f.event_class ||
+        one.subject != f.subject)
+      continue;
+    findings.push_back(one.id);
+    for (const Alert& a : one.alerts) {
+      const auto ended = std::find_if(
+          w.incident.history.failures.begin(), w.incident.history.failures.end(),
+          [&](const PastFailure& run) {
+            return a.begin && run.end && std::abs(*a.begin - *run.end) <= w.params.same_moment;
+          });
+      if (ended == w.incident.history.failures.end())
+        ++elsewhere;
+      else
+        runs.insert(ended->name);
+    }
+  }
+  if (runs.size() <= elsewhere) return {};
+  return {runs.size(), std::move(findings)};
+}
+
 }  // namespace
 
 Answer setup_failure(Walk& w) {
@@ -247,6 +278,32 @@ Answer process_ended(Walk& w) {
   next(v, NextKind::plan, ending.advice);
   if (signal == 0) next(v, NextKind::collect, say(Phrase::collect_stderr_of, process));
   return taken(how);
+}
+
+Answer recurring_alert(Walk& w) {
+  if (w.first.transients.empty() || !after_effects(w))
+    return ruled_out(say(Phrase::no_alert_lasted));
+  const Finding* part = nullptr;
+  EndedSo most;
+  std::set<Host> hosts;
+  for (const Finding* f : w.first.transients) {
+    EndedSo so = runs_that_ended_so(w, *f);
+    if (so.runs > 0) hosts.insert(f->hosts.begin(), f->hosts.end());
+    if (so.runs > most.runs) most = std::move(so), part = f;
+  }
+  if (part == nullptr || hosts.size() != 1) return ruled_out(say(Phrase::no_run_ended_so));
+  Verdict& v = w.verdict;
+  v.action = Action::isolate;
+  v.symptom = part->symptom;
+  v.start = part->start;
+  v.precision = Precision::exact;
+  const Host& host = *hosts.begin();
+  target(v, {SubjectKind::host, host}, confidence::kRecurringAlert, most.findings);
+  v.summary =
+      say(Phrase::recurring_fault, part->title, part->subject.id, most.runs, at(part->start));
+  drain(w, host, part->event_class);
+  next(v, NextKind::plan, part->advice);
+  return taken(say(Phrase::runs_ended_so, most.runs, part->event_class, part->subject.id));
 }
 
 Answer transient_alert(Walk& w) {

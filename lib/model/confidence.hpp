@@ -98,6 +98,8 @@ inline constexpr double kAfterHistory = 0.4;       // what is left after the ans
 inline constexpr double kSwitchAfterHistory = 0.5;  // a switch above all machines that were evicted
 inline constexpr double kLead = 0.3;                // the strongest line that proves nothing
 inline constexpr double kEndUnexplained = 0.3;  // the process that ended first, without a reason
+inline constexpr double kRecurringAlert =
+    0.85;  // it was active when earlier runs ended as well: two runs at least, one part
 inline constexpr double kTransientAlert =
     0.5;  // an alert that was cleared, and connections failed while it was active
 inline constexpr double kSlowHardware =

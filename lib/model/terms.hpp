@@ -43,6 +43,8 @@
   STEP(stopped_rank) \
   /* flaps beyond their tolerance before the first broken connection */ \
   STEP(network_alerts) \
+  /* the same part, down for a moment, when earlier runs ended -> isolate */ \
+  STEP(recurring_alert) \
   /* ByteRobust: one alert below its tolerance, taken back -> reattempt */ \
   STEP(transient_alert) \
   /* somebody asked the launcher to stop: nobody's fault */ \

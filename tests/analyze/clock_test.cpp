@@ -326,6 +326,25 @@ TEST(Zones, HostsInLocalTimeBesideContainersInUtc) {
   EXPECT_EQ(b.when(1), "2026-03-07T10:01:00Z");
 }
 
+// Journals reach days back and end when they are collected, after the job.
+TEST(Zones, AJobDoesNotEndHoursAfterTheJournalsOfItsMachines) {
+  const auto bundle = [](const char* collected) {
+    Bundle b;
+    const MemberId journal = b.file("hosts/cx-1.journal", "system", "cx-1");
+    const MemberId console = b.file("attempts/1/cx-1.log");
+    b.setting(journal, "timezone", "-04:00");
+    b.event(console, {Clock::local_no_year, iso("2000-03-07T02:15:15").ns, kSecond}).role =
+        Role::cascade;
+    b.event(journal, iso("2026-03-05T01:00:00Z")).role = Role::confirmation;
+    b.event(journal, iso(collected)).role = Role::confirmation;
+    b.resolve();
+    return b;
+  };
+  EXPECT_EQ(bundle("2026-03-07T04:47:00Z").when(0), "2026-03-07T02:15:15Z");
+  EXPECT_EQ(bundle("2026-03-07T07:00:00Z").when(0), "2026-03-07T06:15:15Z")
+      << "either would do: the zone of its machines";
+}
+
 // A console in local time, journals with their zone: what the end of the job left in them.
 TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
   const auto bundle = [](std::vector<const char*> echoes, bool year = true) {

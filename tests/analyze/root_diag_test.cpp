@@ -11,7 +11,7 @@ constexpr Nanoseconds kStart = 1'795'000'000 * kSecond, kMs = kSecond / 1000;
 struct Broken {
   const char* reporter;
   const char* peer;
-  Nanoseconds after;
+  std::optional<Nanoseconds> after;
 };
 
 std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncertainty = 0) {
@@ -22,7 +22,7 @@ std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncer
     s.meaning.role = Role::cascade;
     s.host = Host(b.reporter);
     s.peer_host = Host(b.peer);
-    s.start = kStart + b.after;
+    if (b.after) s.start = kStart + *b.after;
     s.uncertainty = uncertainty;
     signals.push_back(std::move(s));
   }
@@ -44,6 +44,16 @@ TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
   std::vector<Broken> turned(kCascade.rbegin(), kCascade.rend());
   EXPECT_EQ(judged(turned).at(0).subject, found[0].subject)
       << "the order of the lines changes nothing";
+}
+
+// Who was told of a closed connection last, and prints no time, outnumbers those who know when.
+TEST(RootDiag, BreaksWithoutATimeDoNotDecide) {
+  const std::vector<Broken> dated = {{"c", "d", 0}, {"f", "d", 100 * kMs}};
+  std::vector<Broken> all = dated;
+  for (const char* reporter : {"a", "b", "e"}) all.push_back({reporter, "f", std::nullopt});
+  EXPECT_NE(judged(all).at(0).outcome, Outcome::fired);
+  for (Broken& one : all) one.after.reset();
+  EXPECT_EQ(judged(all).at(0).subject.id, "f") << "with no time at all there is only the number";
 }
 
 // Whoever prints first touches all that broke first.

@@ -341,6 +341,33 @@ TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
   EXPECT_EQ(v.action, Action::investigate);
 }
 
+TEST(Ladder, AnAlertThatEndedEarlierRunsAsWellIsThePart) {
+  Finding flap = machine("n07", 100 * kMinute, "ib_link_down");
+  flap.outcome = Outcome::ruled_out;
+  flap.symptom = Symptom::infiniband_error;
+  flap.transient = true;
+  flap.alerts = {{100 * kMinute, 100 * kMinute + 4 * kSecond, {}, true}};
+  Finding before = flap;
+  before.id += "/before";
+  before.transient = false;
+  before.alerts = {{40 * kMinute, 40 * kMinute + 4 * kSecond, {}, true}};
+  Case c = job({flap, before, timeouts(100 * kMinute + 2 * kSecond)});
+  PastFailure run;
+  run.name = "attempt 1";
+  run.start = 1 * kMinute;
+  run.end = 41 * kMinute;
+  c.history.failures = {run};
+  c.history.start = 50 * kMinute;
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::isolate);
+  ASSERT_EQ(v.targets.size(), 1u);
+  EXPECT_EQ(v.targets[0].subject.id, "n07");
+
+  // It also goes down when no run ends: chance.
+  c.findings[1].alerts.push_back({60 * kMinute, 60 * kMinute + 4 * kSecond, {}, true});
+  EXPECT_EQ(decide::decide(c).action, Action::reattempt);
+}
+
 TEST(Ladder, ASetUpFailureIsRepaired) {
   Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01",
                          {}, Symptom::none);

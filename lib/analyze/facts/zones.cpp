@@ -137,6 +137,7 @@ struct Window {
   bool meets(const Window& other) const {
     return low <= other.high + kApart && other.low <= high + kApart;
   }
+  bool ends_within(const Window& other) const { return high <= other.high + kApart; }
 };
 
 }  // namespace
@@ -304,17 +305,24 @@ void Zones::by_file_times(const Facts& facts) {
   }
 }
 
-// Whether the job's times without a zone meet those with one when they are taken for `zone`.
-bool Zones::fits(const Facts& facts, const line::Zone& zone) const {
+// How well the job's times without a zone go with those that have one when they are taken for
+// `zone`.
+Zones::Fit Zones::fit(const Facts& facts, const line::Zone& zone) const {
   Window utc, local;
+  each_stamp(facts, [&](const Timestamp& stamp, MemberId) {
+    if (stamp.clock == Clock::utc) utc.add(stamp.ns);
+  });
   each_stamp(facts, [&](const Timestamp& stamp, MemberId member) {
     const MemberRow* m = facts.member(member);
-    if (stamp.clock == Clock::utc)
-      utc.add(stamp.ns);
-    else if (stamp.clock == Clock::local && m != nullptr && !of_machine(*m))
+    if (m == nullptr || of_machine(*m)) return;
+    if (stamp.clock == Clock::local)
       local.add(zone.utc(stamp.ns));
+    else if (stamp.clock == Clock::local_no_year && !utc.empty())
+      local.add(zone.utc(with_year(stamp.ns, nearest_year(stamp.ns, utc.high))));
   });
-  return utc.empty() || local.empty() || utc.meets(local);
+  if (utc.empty() || local.empty()) return Fit::within;
+  if (!utc.meets(local)) return Fit::apart;
+  return local.ends_within(utc) ? Fit::within : Fit::later;
 }
 
 void Zones::choose_for_job(Facts& facts) {
@@ -332,14 +340,17 @@ void Zones::choose_for_job(Facts& facts) {
   // All machines in one zone: the job's, unless its own times then miss those that have one.
   bool one = !of_host_.empty();
   for (const auto& [host, zone] : of_host_) one = one && same_zone(zone, of_host_.begin()->second);
-  if (one && fits(facts, of_host_.begin()->second)) {
-    job_ = {of_host_.begin()->second, 0, true};
-    return;
-  }
-  if (one && fits(facts, line::Zone())) {
-    job_ = {line::Zone(), 0, true};
-    facts.notes.push_back(say(Phrase::job_clock_utc));
-    return;
+  if (one) {
+    const Fit as_hosts = fit(facts, of_host_.begin()->second), as_utc = fit(facts, line::Zone());
+    if (as_hosts != Fit::apart && as_hosts <= as_utc) {
+      job_ = {of_host_.begin()->second, 0, true};
+      return;
+    }
+    if (as_utc != Fit::apart) {
+      job_ = {line::Zone(), 0, true};
+      facts.notes.push_back(say(Phrase::job_clock_utc));
+      return;
+    }
   }
   bool has_utc = false;
   bool has_local = false;

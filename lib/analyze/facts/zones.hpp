@@ -33,7 +33,10 @@ class Zones {
   void by_file_times(const Facts& facts);
   void guess(Facts& facts);
   void choose_for_members(const Facts& facts);
-  bool fits(const Facts& facts, const line::Zone& zone) const;
+  // `later`: the job would have printed long after the last line of its machines' logs, which are
+  // collected when it is over.
+  enum class Fit { within, later, apart };
+  Fit fit(const Facts& facts, const line::Zone& zone) const;
 
   ZoneChoice job_;                                             // where nothing nearer is known
   std::map<std::string, line::Zone> of_host_;                  // what hosts say of themselves

@@ -249,10 +249,19 @@ void describe_speaker(const Occurrences& group, const std::vector<Nanoseconds>& 
     line.times.erase(line.times.begin() + kMost / 2, line.times.end() - kMost / 2);
 }
 
+// The earliest that speaks for all: signals are in order of time, and a code that only confirms may
+// come before the one that broke.
+const Signal& telling(const Occurrences& group) {
+  const auto at = std::find_if(group.signals.begin(), group.signals.end(), [](const Signal* s) {
+    return s->meaning.role != Role::confirmation;
+  });
+  return at == group.signals.end() ? *group.signals.front() : **at;
+}
+
 // Everything but the judgement. times: of all occurrences, sorted.
 Finding describe(const std::string& key, const Occurrences& group,
                  std::vector<Nanoseconds>& times) {
-  const Signal& first = *group.signals.front();  // the earliest: signals are in order of time
+  const Signal& first = telling(group);
   Finding f;
   f.id = "classify/" + key;
   f.analysis = Analysis::classify;
@@ -317,7 +326,7 @@ void rule_out(Finding& f, double confidence, Text why) {
 
 void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& group,
            const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
-  const Signal& first = *group.signals.front();
+  const Signal& first = telling(group);
   const Needed needed = needed_of(first, params);
   f.outcome = Outcome::fired;
   f.confidence = confidence::of(f.severity);

@@ -1,6 +1,7 @@
 #include "analyze/faults/root_diag.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -85,6 +86,18 @@ bool preceded(const Burst& burst, const Host& host) {
   const bool one_clock = !a.empty() && !b.empty() && a.front().member == b.front().member;
   const Nanoseconds unsure = one_clock ? 0 : own->signal->uncertainty + other->signal->uncertainty;
   return *other->time + std::max(kLeastPause, unsure) < *own->time;
+}
+
+// Breaks without a time support, and never decide: of those that have one, more touch another host.
+bool outweighed(const Burst& burst, const Host& host) {
+  std::vector<const Edge*> dated;
+  std::copy_if(burst.edges.begin(), burst.edges.end(), std::back_inserter(dated),
+               [](const Edge* e) { return e->time.has_value(); });
+  if (dated.size() < 2) return false;
+  const Burst known = ranked_burst(dated);
+  return std::none_of(known.ranked.begin(), known.ranked.end(), [&](const auto& one) {
+    return one.second == host && one.first == known.ranked.front().first;
+  });
 }
 
 bool stands_out(const Burst& burst, const RootDiagParams& params) {
@@ -205,7 +218,8 @@ Host leading(const Burst& burst) {
                          [&](const Edge* e) { return e->reporter == host; });
     });
   if (most.size() != 1 || burst.ranked.front().first < kLeastOfBurst ||
-      witnesses(burst, most.front()) < kLeastWitnesses || preceded(burst, most.front()))
+      witnesses(burst, most.front()) < kLeastWitnesses || preceded(burst, most.front()) ||
+      outweighed(burst, most.front()))
     return {};
   return most.front();
 }
@@ -358,7 +372,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
 
   const auto& best = burst.ranked.front();
   const std::size_t others = witnesses(burst, best.second);
-  const bool late = preceded(burst, best.second);
+  const bool late = preceded(burst, best.second) || outweighed(burst, best.second);
   const bool store_only =
       others < kLeastWitnesses && std::all_of(burst.edges.begin(), burst.edges.end(),
                                               [](const Edge* e) { return to_the_store(*e); });

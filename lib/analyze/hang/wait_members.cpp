@@ -130,7 +130,8 @@ class MemberReader {
     if (place.member != asked_) {
       const MemberRow* m = facts_.member(place.member);
       asked_ = place.member;
-      usable_ = facts_.counts(m) && (!m->attempt || *m->attempt == rows_.last_attempt);
+      usable_ = facts_.counts(m) && facts_.earlier_output.count(place.member) == 0 &&
+                (!m->attempt || *m->attempt == rows_.last_attempt);
     }
     return usable_;
   }

@@ -14,9 +14,11 @@ WaitRows rows_of_source(CollectiveSource id, const Facts& facts, const Communica
   for (const FrontierRow& f : facts.frontiers) {
     if (f.source != id) continue;
     out.frontiers.push_back(&f);
-    if (const MemberRow* m = facts.member(f.place.member); m != nullptr && m->attempt)
-      out.last_attempt = std::max(out.last_attempt, *m->attempt);
   }
+  // Also where the last attempt has no such rows: those of the one before tell nothing of it.
+  for (const MemberRow& m : facts.members)
+    if (m.attempt && m.lines > 0 && facts.counts(&m))
+      out.last_attempt = std::max(out.last_attempt, *m.attempt);
   for (const CollectiveSample& c : facts.collectives)
     if (c.row.source == id) out.launches.push_back(&c);
   for (const RecorderRow& d : facts.recorders)

@@ -161,6 +161,13 @@ std::vector<Attempt> from_folders(const Facts& facts, const JobSteps& steps) {
     ++told;
     step(found[*m->attempt], steps.iteration[i], steps.time[i], steps.not_a_number[i] == 0);
   }
+  // Steps may have no time; what the attempt said at its end has one.
+  for (const EventRow& e : facts.events) {
+    const MemberRow* m = facts.member(e.place.member);
+    const auto end = e.last_time_ns ? e.last_time_ns : e.time_ns;
+    if (m == nullptr || !m->attempt || !facts.counts(m) || !end) continue;
+    if (Attempt& a = found[*m->attempt]; !a.end || *a.end < *end) a.end = end;
+  }
   std::vector<Attempt> out;
   for (auto& [id, a] : found) out.push_back(std::move(a));
   if (told == 0 && out.size() > 1 && steps.size() > 0 && steps.attempt.back() + 1 == out.size())
