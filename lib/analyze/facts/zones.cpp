@@ -308,7 +308,7 @@ void Zones::by_file_times(const Facts& facts) {
 // How well the job's times without a zone go with those that have one when they are taken for
 // `zone`.
 Zones::Fit Zones::fit(const Facts& facts, const line::Zone& zone) const {
-  Window utc, local;
+  Window utc, local, yearless;
   each_stamp(facts, [&](const Timestamp& stamp, MemberId) {
     if (stamp.clock == Clock::utc) utc.add(stamp.ns);
   });
@@ -318,11 +318,21 @@ Zones::Fit Zones::fit(const Facts& facts, const line::Zone& zone) const {
     if (stamp.clock == Clock::local)
       local.add(zone.utc(stamp.ns));
     else if (stamp.clock == Clock::local_no_year && !utc.empty())
-      local.add(zone.utc(with_year(stamp.ns, nearest_year(stamp.ns, utc.high))));
+      yearless.add(zone.utc(with_year(stamp.ns, nearest_year(stamp.ns, utc.high))));
   });
+  if (local.empty()) local = yearless;  // a year that was guessed only where there is no other time
   if (utc.empty() || local.empty()) return Fit::within;
   if (!utc.meets(local)) return Fit::apart;
   return local.ends_within(utc) ? Fit::within : Fit::later;
+}
+
+const line::Zone* Zones::zone_of_all_hosts() const {
+  if (of_host_.empty()) return nullptr;
+  const line::Zone& first = of_host_.begin()->second;
+  return std::all_of(of_host_.begin(), of_host_.end(),
+                     [&](const auto& one) { return same_zone(one.second, first); })
+             ? &first
+             : nullptr;
 }
 
 void Zones::choose_for_job(Facts& facts) {
@@ -338,12 +348,10 @@ void Zones::choose_for_job(Facts& facts) {
     return;
   }
   // All machines in one zone: the job's, unless its own times then miss those that have one.
-  bool one = !of_host_.empty();
-  for (const auto& [host, zone] : of_host_) one = one && same_zone(zone, of_host_.begin()->second);
-  if (one) {
-    const Fit as_hosts = fit(facts, of_host_.begin()->second), as_utc = fit(facts, line::Zone());
+  if (const line::Zone* hosts = zone_of_all_hosts(); hosts != nullptr) {
+    const Fit as_hosts = fit(facts, *hosts), as_utc = fit(facts, line::Zone());
     if (as_hosts != Fit::apart && as_hosts <= as_utc) {
-      job_ = {of_host_.begin()->second, 0, true};
+      job_ = {*hosts, 0, true};
       return;
     }
     if (as_utc != Fit::apart) {
@@ -407,6 +415,7 @@ void Zones::choose_for_members(const Facts& facts) {
     if (zone == nullptr && of_machine(m) && !(facts.manifest && !facts.manifest->timezone.empty()))
       zone = of_host_.count(name_of(m.host)) > 0 ? &of_host_.find(name_of(m.host))->second
              : of_machines                       ? &*of_machines
+             : !m.host                           ? zone_of_all_hosts()  // sacct of the site
                                                  : nullptr;
     if (zone != nullptr) of_member_[m.id] = {*zone, 0, true};
   }

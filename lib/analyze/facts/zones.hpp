@@ -36,6 +36,7 @@ class Zones {
   // `later`: the job would have printed long after the last line of its machines' logs, which are
   // collected when it is over.
   enum class Fit { within, later, apart };
+  const line::Zone* zone_of_all_hosts() const;  // nullptr: they say nothing, or differ
   Fit fit(const Facts& facts, const line::Zone& zone) const;
 
   ZoneChoice job_;                                             // where nothing nearer is known
