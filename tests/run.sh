@@ -35,8 +35,9 @@ if ! make_tests >"$log" 2>&1; then
   exit 1
 fi
 
-# Where memory was allocated is told by four frames: more cost a tenth of the time.
-export ASAN_OPTIONS="${ASAN_OPTIONS-exitcode=99:detect_stack_use_after_return=1:malloc_context_size=4}"
+# Where memory was allocated is told by four frames: more cost a tenth of the time. Stack frames that are used after their
+# function returned are looked for where inputs are damaged (tests/fuzz, tests/e2e): a fifth of the time everywhere else.
+export ASAN_OPTIONS="${ASAN_OPTIONS-exitcode=99:detect_stack_use_after_return=0:malloc_context_size=4}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS-exitcode=99:print_stacktrace=1}"
 export CTEST_PARALLEL_LEVEL="${CTEST_PARALLEL_LEVEL-$(nproc)}"
 cd "$build"

@@ -22,6 +22,9 @@ struct ExitFact {
   bool blamed = false;  // its parent calls it the first to fail
 };
 
+// Which one places the job, so that advice names its commands. Slurm where nothing says.
+enum class Scheduler { slurm, pbs, lsf };
+
 // What was collected, by machine and rank: nothing of it is asked for again.
 struct Holdings {
   std::set<Host> kernel_logs, outputs, metrics;  // of hosts
@@ -60,8 +63,9 @@ struct Case {
   std::optional<std::int64_t> planned_iterations;  // of a job that says so
   bool ended_not_a_number = false;                 // the loss of its last step is none
   Nanoseconds step_time = 0;                       // the usual one; 0: not known
-  bool uses_gpus = true;                           // false: no line speaks of a GPU, CUDA or NCCL
-  bool incomplete = false;                         // a part of the bundle could not be read
+  Scheduler scheduler = Scheduler::slurm;
+  bool uses_gpus = true;    // false: no line speaks of a GPU, CUDA or NCCL
+  bool incomplete = false;  // a part of the bundle could not be read
   bool has_stacks = false, has_recorder = false;
   Holdings holds;
   std::vector<Host> all_hosts;                // that ran the job, or that the bundle names; sorted

@@ -220,7 +220,7 @@ class Sieve {
         witnesses_[Host(broke->most)].insert(&f);
       if (f.outcome != Outcome::fired) continue;
       cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;
-      if (out_of_gpu_memory(f) && f.hosts.size() > 1 &&
+      if (out_of_gpu_memory(f) && f.hosts.size() > 1 && !went_on(f) &&
           (memory_ == nullptr || came_before(f, *memory_)))
         memory_ = &f;
       const bool cascade = f.analysis == Analysis::classify && f.role == Role::cascade;
@@ -289,7 +289,7 @@ class Sieve {
       return exclude(f, Exclusion::over_before, say(Phrase::before_job_began)), false;
     if (of_other_gpu(f))
       return exclude(f, Exclusion::not_of_job, say(Phrase::gpu_of_no_rank)), false;
-    if (kind == CauseKind::machine && memory_ != nullptr &&
+    if (kind == CauseKind::machine && memory_ != nullptr && (memory_->start || !at_the_end(f)) &&
         f.hosts.size() < memory_->hosts.size() && !came_before(f, *memory_))
       return exclude(f, Exclusion::unplaced,
                      say(Phrase::ranks_elsewhere_out_of_memory, memory_->hosts.size())),
@@ -320,6 +320,12 @@ class Sieve {
 
   static bool out_of_gpu_memory(const Finding& f) {
     return f.event_class == "cuda_oom" && f.analysis == Analysis::classify && !f.hearsay;
+  }
+
+  // When others began to notice that something had failed.
+  bool at_the_end(const Finding& f) const {
+    return f.start && out_.first_consequence &&
+           std::abs(*out_.first_consequence - *f.start) <= params_.same_moment;
   }
 
   // Surely: both have a time.

@@ -14,8 +14,8 @@ namespace culprit::decide {
 
 namespace {
 
-// Machines beside the one that connections point to whose link went down at that time, and which
-// nothing took back.
+// Machines beside the one that connections point to whose link is down, which nothing took
+// back.
 std::vector<const Finding*> links_down_elsewhere(const Walk& w, const Finding& diag) {
   std::vector<const Finding*> out;
   if (diag.subject.kind != SubjectKind::host) return out;
@@ -37,7 +37,9 @@ Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Fi
   v.precision = Precision::candidates;
   target(v, diag.subject, confidence::kOneOfTwoEnds, {diag.id});
   std::vector<Host> hosts{Host(diag.subject.id)}, down;
+  constexpr std::size_t kMostNamed = 8;
   for (const Finding* f : others) {
+    if (down.size() == kMostNamed) break;
     target(v, {SubjectKind::host, *f->host}, confidence::kOneOfTwoEnds, {f->id});
     if (!has(hosts, *f->host)) {
       hosts.push_back(*f->host);

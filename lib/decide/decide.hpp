@@ -14,6 +14,7 @@ namespace culprit::decide {
 struct DecideParams {
   // The same kind of error on this many hosts at once has one cause, which they share.
   std::size_t many_hosts = 3;
+  std::size_t few_of = 100;  // of so many hosts one more may fail by itself
   // A mere warning of a service that they share counts when so many of all hosts report it.
   double shared_hosts = 0.25;
   // Errors of the same kind on several hosts this close together have one cause.

@@ -1,6 +1,7 @@
 // Steps for faults that say so: of machines, services, resources, the program, the network.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -96,18 +97,32 @@ Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
   return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
 }
 
-// Faults of different kinds on several machines, none of which can be placed in time: at most one
-// of them came first, and nothing says which.
-Answer undated_on_several(Walk& w, const Cause& c) {
+// At most one of these machines is the cause, and nothing says which: all are checked, the first
+// few named.
+Answer one_of_several(Walk& w, const Cause& c, std::map<Host, std::vector<std::string>> because,
+                      Text summary, Text why) {
+  constexpr std::size_t kMostNamed = 8;
   Verdict& v = w.verdict;
   v.action = Action::checks;
   v.precision = Precision::candidates;
-  for (const Host& host : c.hosts)
-    target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(c.findings));
-  v.summary = say(Phrase::undated_on_several, list(c.hosts));
-  next(v, NextKind::command, checks_of(c.hosts));
+  std::vector<Host> hosts;
+  for (auto& [host, findings] : because) {
+    hosts.push_back(host);
+    if (v.targets.size() < kMostNamed)
+      target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, std::move(findings));
+  }
+  v.summary = std::move(summary);
+  next(v, NextKind::command, checks_of(hosts));
   advise(v, c);
-  return taken(say(Phrase::undated_faults, c.hosts.size()));
+  return taken(std::move(why));
+}
+std::map<Host, std::vector<std::string>> findings_by_host(const Cause& c) {
+  std::map<Host, std::vector<std::string>> out;
+  const std::set<Host> hosts(c.hosts.begin(), c.hosts.end());
+  for (const Finding* f : c.findings)
+    for (const Host& host : f->hosts)
+      if (hosts.count(host) != 0) out[host].push_back(f->id);
+  return out;
 }
 
 bool job_unknown(const Walk& w) {
@@ -115,29 +130,16 @@ bool job_unknown(const Walk& w) {
   return !c.any_training_output && !c.job_start && !c.job_end && !w.first.first_consequence;
 }
 
-// A disk of one of several machines ends the job that uses it, and no other.
-Answer disk_without_story(Walk& w, const Cause& c) {
-  Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
-  for (const Host& host : c.hosts)
-    target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(c.findings));
-  v.summary = say(Phrase::disk_without_story, list(c.hosts), inside(c.findings.front()->title),
-                  at(c.start));
-  next(v, NextKind::command, checks_of(c.hosts));
-  advise(v, c);
-  return taken(say(Phrase::class_on_place, c.findings.front()->event_class, list(c.hosts)));
-}
-
 // Where nothing says when the job ran: machines that report faults at other times, which might as
 // well be the cause.
 std::vector<const Finding*> at_other_times(const Walk& w, const Cause& first) {
   std::vector<const Finding*> out;
   if (!job_unknown(w)) return out;
+  const std::set<Host> own(first.hosts.begin(), first.hosts.end());
   const auto add = [&](const Finding* f) {
     const auto kind = kind_of(*f);
     if ((kind == CauseKind::machine || kind == CauseKind::environment) && f->host &&
-        !has(first.hosts, *f->host))
+        own.count(*f->host) == 0)
       out.push_back(f);
   };
   for (const Cause& cause : w.first.causes)
@@ -172,23 +174,30 @@ Answer power_of_one(Walk& w, const Cause& c) {
 }
 
 Answer without_story(Walk& w, const Cause& first, const std::vector<const Finding*>& others) {
-  Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
-  std::vector<Host> hosts = first.hosts;
-  for (const Host& host : first.hosts)
-    target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(first.findings));
-  for (const Finding* f : others) {
-    if (!has(hosts, *f->host)) hosts.push_back(*f->host);
-    target(v, {SubjectKind::host, *f->host}, confidence::kOneOfUndated, {f->id});
-  }
-  sort_rows(hosts);
-  v.summary = others.empty() ? say(Phrase::fault_long_over, list(hosts),
-                                   inside(first.findings.front()->title), at(first.start))
-                             : say(Phrase::faults_without_story, list(hosts));
-  next(v, NextKind::command, checks_of(hosts));
-  advise(v, first);
-  return taken(say(Phrase::faults_at_other_times, hosts.size()));
+  auto because = findings_by_host(first);
+  for (const Finding* f : others) because[*f->host].push_back(f->id);
+  std::vector<Host> hosts;
+  for (const auto& [host, findings] : because) hosts.push_back(host);
+  Text summary = others.empty() ? say(Phrase::fault_long_over, list(hosts, 8),
+                                      inside(first.findings.front()->title), at(first.start))
+                                : say(Phrase::faults_without_story, list(hosts, 8));
+  return one_of_several(w, first, std::move(because), std::move(summary),
+                        say(Phrase::faults_at_other_times, hosts.size()));
+}
+
+// A diagnostic that is run after wrong numbers bears them out.
+std::optional<Answer> borne_out(Walk& w, const Cause& c) {
+  const Finding* diagnostic = failed_diagnostic(w);
+  if (diagnostic == nullptr) return std::nullopt;
+  Cause wrong = c;
+  std::erase_if(wrong.findings,
+                [](const Finding* one) { return one->event_class == kDiagnosticFailed; });
+  if (wrong.findings.empty()) wrong.findings = wrong_numbers(w);
+  if (wrong.findings.empty() ||
+      !std::all_of(wrong.findings.begin(), wrong.findings.end(),
+                   [](const Finding* one) { return kind_of(*one) == CauseKind::numerics; }))
+    return std::nullopt;
+  return computes_wrongly(w, wrong, *diagnostic);
 }
 
 }  // namespace
@@ -200,17 +209,7 @@ Answer critical_errors(Walk& w) {
                                  [](const Finding& f) { return kind_of(f) == CauseKind::machine; });
     return ruled_out(any ? say(Phrase::critical_errors_not_first) : say(Phrase::no_critical_error));
   }
-  // A diagnostic that is run after wrong numbers bears them out.
-  if (const Finding* diagnostic = failed_diagnostic(w); diagnostic != nullptr) {
-    Cause wrong = *c;
-    std::erase_if(wrong.findings,
-                  [](const Finding* one) { return one->event_class == kDiagnosticFailed; });
-    if (wrong.findings.empty()) wrong.findings = wrong_numbers(w);
-    if (!wrong.findings.empty() &&
-        std::all_of(wrong.findings.begin(), wrong.findings.end(),
-                    [](const Finding* one) { return kind_of(*one) == CauseKind::numerics; }))
-      return computes_wrongly(w, wrong, *diagnostic);
-  }
+  if (auto answer = borne_out(w, *c)) return std::move(*answer);
   // The same kind of fault on many machines at once is one cause that they share.
   std::map<std::string, std::set<Host>> by_class;
   for (const Finding* f : c->findings)
@@ -242,7 +241,10 @@ Answer critical_errors(Walk& w) {
   if (!c->start && c->hosts.size() > 1 &&
       std::none_of(by_class.begin(), by_class.end(),
                    [&](const auto& one) { return one.second.size() == c->hosts.size(); }))
-    return undated_on_several(w, *c);
+    // Of different kinds, and none of them can be placed in time.
+    return one_of_several(w, *c, findings_by_host(*c),
+                          say(Phrase::undated_on_several, list(c->hosts, 8)),
+                          say(Phrase::undated_faults, c->hosts.size()));
   if (const auto others = at_other_times(w, *c); !others.empty())
     return without_story(w, *c, others);
   if (job_unknown(w) && went_on_after(w, *c)) return without_story(w, *c, {});
@@ -252,7 +254,12 @@ Answer critical_errors(Walk& w) {
   if (job_unknown(w) && w.incident.hosts > 1 && !c->hosts.empty() &&
       std::all_of(c->findings.begin(), c->findings.end(),
                   [](const Finding* one) { return one->symptom == Symptom::disk_fault; }))
-    return disk_without_story(w, *c);
+    // A disk of one of several machines ends the job that uses it, and no other.
+    return one_of_several(
+        w, *c, findings_by_host(*c),
+        say(Phrase::disk_without_story, list(c->hosts, 8), inside(c->findings.front()->title),
+            at(c->start)),
+        say(Phrase::class_on_place, c->findings.front()->event_class, list(c->hosts, 8)));
   v.action = Action::isolate;
   std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
   if (!who.empty()) {
@@ -711,6 +718,31 @@ Answer network_alerts(Walk& w) {
   for (const Host& host : c->hosts) drain(w, host, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
+}
+
+Answer diverged(Walk& w) {
+  const Cause* c = w.best(CauseKind::numerics);
+  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
+  if (failed_diagnostic(w) != nullptr || c->findings.front()->event_class == "replica_divergence")
+    return ruled_out(say(Phrase::computes_wrongly_somewhere));
+  const auto rose =
+      std::find_if(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+        return f.analysis == Analysis::divergence && f.outcome == Outcome::fired;
+      });
+  if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
+  const auto& facts = std::get<DivergenceFacts>(rose->facts);
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  v.symptom = Symptom::nan_value;
+  v.start = c->start;
+  v.precision = Precision::candidates;
+  std::vector<std::string> because{rose->id};
+  for (std::string& id : ids(c->findings)) because.push_back(std::move(id));
+  target(v, {SubjectKind::job, "job"}, confidence::kDiverged, because);
+  v.summary = say(Phrase::diverged_before_nan, rose->why, at(c->start));
+  next(v, NextKind::plan, say(Phrase::back_before_the_rise, facts.from));
+  next(v, NextKind::plan, say(Phrase::if_it_rises_again));
+  return taken(rose->why);
 }
 
 Answer numerics(Walk& w) {

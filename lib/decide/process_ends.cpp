@@ -179,29 +179,31 @@ struct EndedSo {
   std::size_t runs = 0;
   std::vector<std::string> findings;
 };
-EndedSo runs_that_ended_so(const Walk& w, const Finding& f) {
+EndedSo runs_that_ended_so(const Walk& w, const std::vector<const Finding*>& of_part) {
   std::set<std::string> runs;
-  std::vector<std::string> findings{f.id};
+  EndedSo out;
   std::size_t elsewhere = 0;
-  for (const Finding& one : w.incident.findings) {
-    if (&one == &f || one.analysis != f.analysis || one.event_class != f.event_class ||
-        one.subject != f.subject)
-      continue;
-    findings.push_back(one.id);
-    for (const Alert& a : one.alerts) {
-      const auto ended = std::find_if(
-          w.incident.history.failures.begin(), w.incident.history.failures.end(),
-          [&](const PastFailure& run) {
-            return a.begin && run.end && std::abs(*a.begin - *run.end) <= w.params.same_moment;
+  const auto& failures = w.incident.history.failures;
+  std::optional<Nanoseconds> last;
+  for (const PastFailure& run : failures) last = run.end ? run.end : last;
+  for (const Finding* f : of_part) {
+    out.findings.push_back(f->id);
+    for (const Alert& a : f->alerts) {
+      if (!a.begin || !last || *a.begin > *last + w.params.same_moment) continue;  // of this run
+      const auto ended =
+          std::find_if(failures.begin(), failures.end(), [&](const PastFailure& run) {
+            return run.end && *a.begin - f->uncertainty <= *run.end &&
+                   *run.end <= a.end.value_or(*a.begin) + f->uncertainty + w.params.after_alert;
           });
-      if (ended == w.incident.history.failures.end())
+      if (ended == failures.end())
         ++elsewhere;
       else
         runs.insert(ended->name);
     }
   }
   if (runs.size() <= elsewhere) return {};
-  return {runs.size(), std::move(findings)};
+  out.runs = runs.size();
+  return out;
 }
 
 }  // namespace
@@ -283,11 +285,18 @@ Answer process_ended(Walk& w) {
 Answer recurring_alert(Walk& w) {
   if (w.first.transients.empty() || !after_effects(w))
     return ruled_out(say(Phrase::no_alert_lasted));
+  if (w.incident.history.failures.empty()) return ruled_out(say(Phrase::no_run_ended_so));
+  std::map<std::pair<std::string, Subject>, std::vector<const Finding*>> parts;
+  for (const Finding* f : w.first.transients) parts[{f->event_class, f->subject}];
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify)
+      if (const auto at = parts.find({f.event_class, f.subject}); at != parts.end())
+        at->second.push_back(&f);
   const Finding* part = nullptr;
   EndedSo most;
   std::set<Host> hosts;
   for (const Finding* f : w.first.transients) {
-    EndedSo so = runs_that_ended_so(w, *f);
+    EndedSo so = runs_that_ended_so(w, parts[{f->event_class, f->subject}]);
     if (so.runs > 0) hosts.insert(f->hosts.begin(), f->hosts.end());
     if (so.runs > most.runs) most = std::move(so), part = f;
   }

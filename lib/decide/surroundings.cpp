@@ -80,6 +80,12 @@ void Surroundings::count_rates() {
     std::sort(rate.times.begin(), rate.times.end());
     rate.scattered = scattered(rate.times);
   }
+  for (const Finding& f : incident_.findings)
+    if (failure_ && f.outcome == Outcome::fired && !f.hearsay && of_machine(f) &&
+        inside_failure(f) > 0)
+      for (const Severity below :
+           {Severity::info, Severity::warning, Severity::distributed, Severity::critical})
+        if (below <= f.severity) fitting_.insert({f.symptom, f.role, below});
 }
 
 // Over hours, and no moment has most of them.
@@ -120,13 +126,16 @@ std::size_t Surroundings::inside_failure(const Finding& f) const {
 }
 
 // The job reports the same, and a machine that reports it at the moment of the failure is the one
-// it speaks of.
+// it speaks of; not so where a process of the job was killed on this one, or more lines were
+// printed than kept times.
 bool Surroundings::another_fits(const Finding& f) const {
-  if (!failure_ || lines_of(f)->times.empty() || inside_failure(f) > 0) return false;
-  return std::any_of(incident_.findings.begin(), incident_.findings.end(), [&](const Finding& g) {
-    return g.outcome == Outcome::fired && !g.hearsay && g.symptom == f.symptom &&
-           g.role == f.role && of_machine(g) && inside_failure(g) > 0;
-  });
+  if (!failure_ || lines_of(f)->times.empty() || lines_of(f)->times_cut || inside_failure(f) > 0)
+    return false;
+  if (std::any_of(incident_.exits.begin(), incident_.exits.end(), [&](const ExitFact& x) {
+        return (x.code == -9 || x.code == 137) && x.host && f.host && *x.host == *f.host;
+      }))
+    return false;
+  return fitting_.count({f.symptom, f.role, f.severity}) != 0;
 }
 
 std::optional<Text> Surroundings::unrelated(const Finding& f) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "decide/decide.hpp"
@@ -49,6 +50,7 @@ class Surroundings {
   std::set<std::string> classes_;  // of what the job itself reports
   std::set<Symptom> symptoms_;
   std::map<std::string, Rate> rates_;
+  std::set<std::tuple<Symptom, Role, Severity>> fitting_;  // at least that severe, in its moment
 };
 
 }  // namespace culprit::decide

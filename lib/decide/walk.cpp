@@ -84,7 +84,9 @@ void advise(Verdict& v, const Cause& cause) {
   }
 }
 
-bool shared_by(const Walk& w, std::size_t hosts) { return hosts >= w.params.many_hosts; }
+bool shared_by(const Walk& w, std::size_t hosts) {
+  return hosts >= std::max(w.params.many_hosts, w.incident.hosts / w.params.few_of);
+}
 
 std::string switch_of(const Walk& w, const std::set<Host>& hosts) {
   std::string best;
@@ -137,6 +139,8 @@ bool after_closing(const Walk& w, const Finding& f) {
   if (!closing || f.evidence.empty()) return false;
   if (f.start && w.incident.closing_time && !w.incident.closing_of_launcher)
     return *f.start >= *w.incident.closing_time;
+  // A launcher speaks after its processes ended, and they end after the last step.
+  if (f.start && w.incident.last_progress && *f.start < *w.incident.last_progress) return false;
   return std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
     return e.member == closing->member &&
            (e.line > closing->line || w.incident.closing_of_launcher);
@@ -160,9 +164,18 @@ void drain(Walk& w, const Host& host, std::string_view reason) {
   if (const auto node = nodes.find(host); node != nodes.end())
     return next(w.verdict, NextKind::command,
                 fmt::format("kubectl cordon {}", shell_quoted(node->second)));
+  const std::string machine = shell_quoted(host);
+  switch (w.incident.scheduler) {
+    case Scheduler::pbs:
+      return next(w.verdict, NextKind::command,
+                  fmt::format("pbsnodes -o -C \"{}\" {}", reason, machine));
+    case Scheduler::lsf:
+      return next(w.verdict, NextKind::command,
+                  fmt::format("badmin hclose -C \"{}\" {}", reason, machine));
+    case Scheduler::slurm: break;
+  }
   next(w.verdict, NextKind::command,
-       fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host),
-                   reason));
+       fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", machine, reason));
 }
 
 }  // namespace culprit::decide

@@ -6,6 +6,7 @@
 #include "analyze/faults/by_signals.hpp"
 #include "analyze/hang/collectives.hpp"
 #include "analyze/faults/drift.hpp"
+#include "analyze/pace/divergence.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/hang_pictures.hpp"
@@ -99,6 +100,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough))
     CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
                                                               pace.parts, outliers, all)));
+  CULPRIT_CHECK(keep(Analysis::divergence, analyze::divergence_findings(facts, pace.steps)));
   return all;
 }
 

@@ -66,8 +66,9 @@ decide::Case case_of(const Resolved& resolved) {
   if (const EventRow* e = analyze::closing_line(facts); e != nullptr) {
     incident.closing = facts.evidence(e->place, e->message);
     incident.closing_time = e->time_ns;
-    incident.closing_of_launcher = e->rule == "job-succeeded";
+    incident.closing_of_launcher = e->event_class == analyze::kLauncherCompleted;
   }
+  incident.scheduler = scheduler_of(facts);
   incident.uses_gpus = analyze::uses_gpus(facts);
   incident.ranks =
       std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));

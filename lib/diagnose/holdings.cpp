@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include <re2/re2.h>
+
+#include "analyze/facts/path_facts.hpp"
+
 namespace culprit::diagnose {
 
 namespace {
-
-// Daemons' logs of a machine that its kernel writes into as well, by the names that systems give
-// them.
-bool system_log(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string_view file = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  for (const std::string_view word : {"messages", "syslog", "journal", "kern.log", "dmesg", "kmsg"})
-    if (file.find(word) != std::string_view::npos) return true;
-  return false;
-}
 
 // Series that tell how a machine does; loss and step times do not.
 bool of_machine(const SeriesRow& s) { return s.host && (s.gpu || s.nic || !s.rank); }
@@ -26,7 +20,7 @@ decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topolog
   decide::Holdings out;
   for (const MemberRow& m : facts.members) {
     if (!m.host || m.size == 0 || m.duplicate_of != 0) continue;
-    if (m.text_kind == "kernel" || system_log(m.path)) out.kernel_logs.insert(*m.host);
+    if (m.text_kind == "kernel" || analyze::system_log(m.path)) out.kernel_logs.insert(*m.host);
     if (m.text_kind == "bmc") out.management_logs.insert(*m.host);
   }
   for (const MemberRow& m : facts.members)
@@ -56,6 +50,26 @@ decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topolog
               std::any_of(facts.events.begin(), facts.events.end(),
                           [](const EventRow& e) { return e.rank && e.time_ns; });
   return out;
+}
+
+decide::Scheduler scheduler_of(const analyze::Facts& facts) {
+  static const re2::RE2 kSlurm(
+      R"((?i)(?:^|[^a-z])(?:slurm[a-z]*|sacct|scontrol|sinfo|squeue|srun)(?:[^a-z]|$))");
+  static const re2::RE2 kPbs(
+      R"((?i)(?:^|[^a-z])(?:pbs[a-z]*|qstat|mom_logs|tracejob)(?:[^a-z]|$))");
+  static const re2::RE2 kLsf(R"((?i)(?:^|[^a-z])(?:lsf|bjobs|bhist|bhosts)(?:[^a-z]|$))");
+  const auto any = [&](const re2::RE2& words) {
+    return std::any_of(facts.members.begin(), facts.members.end(),
+                       [&](const MemberRow& m) { return re2::RE2::PartialMatch(m.path, words); });
+  };
+  const bool slurm =
+      std::any_of(facts.configs.begin(), facts.configs.end(),
+                  [](const ConfigRow& c) { return c.name.rfind("slurm.", 0) == 0; }) ||
+      any(kSlurm);
+  if (slurm) return decide::Scheduler::slurm;
+  return any(kPbs)   ? decide::Scheduler::pbs
+         : any(kLsf) ? decide::Scheduler::lsf
+                     : decide::Scheduler::slurm;
 }
 
 std::size_t hosts_heard(const analyze::Facts& facts) {

@@ -20,4 +20,7 @@ std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& 
 // PCI addresses of the GPUs that ranks run on, by host; only where all ranks of the job are known.
 std::map<Host, std::set<std::string>> gpus_of_job(const analyze::Facts& facts);
 
+// By the names of what was collected: "qstat.txt", "mom_logs/20260303", "bhist.out".
+decide::Scheduler scheduler_of(const analyze::Facts& facts);
+
 }  // namespace culprit::diagnose

@@ -92,14 +92,15 @@ inline constexpr double kDeviceAgainAndAgain =
     0.7;                                           // illegal accesses on one GPU at separate times
 inline constexpr double kIllegalAccessOnce = 0.4;  // one illegal access: program or device
 inline constexpr double kCrashOnce = 0.5;          // one crash, its rank
-inline constexpr double kNumericsUnnamed = 0.5;    // NaN or Inf, on no single rank
-inline constexpr double kNumericsRank = 0.55;      // NaN or Inf, first on this rank
-inline constexpr double kAfterHistory = 0.4;       // what is left after the answers that were tried
+inline constexpr double kDiverged = 0.7;  // a loss that rose for long before NaN: the training
+inline constexpr double kNumericsUnnamed = 0.5;  // NaN or Inf, on no single rank
+inline constexpr double kNumericsRank = 0.55;    // NaN or Inf, first on this rank
+inline constexpr double kAfterHistory = 0.4;     // what is left after the answers that were tried
 inline constexpr double kSwitchAfterHistory = 0.5;  // a switch above all machines that were evicted
 inline constexpr double kLead = 0.3;                // the strongest line that proves nothing
 inline constexpr double kEndUnexplained = 0.3;  // the process that ended first, without a reason
 inline constexpr double kRecurringAlert =
-    0.85;  // it was active when earlier runs ended as well: two runs at least, one part
+    0.85;  // it was active when an earlier run ended as well as now: one part, two ends
 inline constexpr double kTransientAlert =
     0.5;  // an alert that was cleared, and connections failed while it was active
 inline constexpr double kSlowHardware =

@@ -93,6 +93,12 @@ struct Spell {
     if (!f.reason.empty()) out["reason"] = words(f.reason);
     if (f.hardware) out["hardware"] = flag(*f.hardware);
   }
+  void operator()(const DivergenceFacts& f) {
+    out["lowest_loss"] = fmt::format("{:.6g}", f.lowest);
+    out["last_loss"] = fmt::format("{:.6g}", f.last);
+    out["lowest_iteration"] = std::to_string(f.from);
+    out["last_iteration"] = std::to_string(f.to);
+  }
   void operator()(const OddStackFacts& f) {
     out["flags"] = std::to_string(f.flags);
     out["rounds"] = std::to_string(f.rounds);

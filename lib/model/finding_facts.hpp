@@ -21,6 +21,7 @@ enum class Speaker : std::uint8_t { job, machine, service };
 
 // Lines that a rule knows.
 struct LineFacts {
+  bool times_cut = false;           // `times` lacks some of the middle
   std::string exception, function;  // of a traceback
   std::string message;              // the first line's, cut
   std::optional<std::int64_t> code;
@@ -95,6 +96,12 @@ struct SlowFacts {
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
 };
 
+// A loss that rose for long before it was no number.
+struct DivergenceFacts {
+  std::int64_t from = 0, to = 0;  // iterations of the lowest loss and of the last good one
+  double lowest = 0, last = 0;
+};
+
 // Ranks whose stacks are the exception in most looks at a job that runs.
 struct OddStackFacts {
   std::int64_t flags = 0, rounds = 0;  // looks in which they stood out, of all
@@ -111,6 +118,6 @@ struct SettingFacts {
 
 using FindingFacts =
     std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, BreakFacts, HangFacts,
-                 UndecidedHangFacts, SlowFacts, OddStackFacts, SettingFacts>;
+                 UndecidedHangFacts, SlowFacts, DivergenceFacts, OddStackFacts, SettingFacts>;
 
 }  // namespace culprit

@@ -49,6 +49,8 @@
   STEP(transient_alert) \
   /* somebody asked the launcher to stop: nobody's fault */ \
   STEP(ended_outside) \
+  /* the loss rose for long before it was NaN -> rollback */ \
+  STEP(diverged) \
   /* NaN without a culprit -> bit-wise checks */ \
   STEP(numerics) \
   /* Aegis RootDiag, NetDiag */ \
@@ -75,7 +77,7 @@
 #define CULPRIT_ANALYSES(ANALYSIS) \
   CULPRIT_SIGNAL_ANALYSES(ANALYSIS) \
   ANALYSIS(collectives) ANALYSIS(stacks) ANALYSIS(hang) ANALYSIS(drift) ANALYSIS(outliers) \
-  ANALYSIS(stall) ANALYSIS(slow_group) ANALYSIS(what_if) ANALYSIS(slow)
+  ANALYSIS(stall) ANALYSIS(slow_group) ANALYSIS(what_if) ANALYSIS(slow) ANALYSIS(divergence)
 // clang-format on
 #define CULPRIT_ENUMERATOR(word) word,
 

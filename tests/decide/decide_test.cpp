@@ -156,6 +156,8 @@ TEST(Ladder, MemoryThatRanOutOnSeveralHostsIsNoFaultOfOne) {
   memory.host = Host("n01");
   const Finding fault = machine("n01", 100 * kMinute, "gpu_xid/48");
   EXPECT_EQ(decide::decide(job({memory, fault})).action, Action::rollback);
+  EXPECT_EQ(decide::decide(job({memory, fault, timeouts(101 * kMinute)})).action, Action::isolate)
+      << "it stands where the job ended, and nothing says when memory ran out";
   memory.start = memory.end = 130 * kMinute;
   EXPECT_EQ(decide::decide(job({memory, fault})).action, Action::isolate) << "it came before";
 }
@@ -364,7 +366,7 @@ TEST(Ladder, AnAlertThatEndedEarlierRunsAsWellIsThePart) {
   EXPECT_EQ(v.targets[0].subject.id, "n07");
 
   // It also goes down when no run ends: chance.
-  c.findings[1].alerts.push_back({60 * kMinute, 60 * kMinute + 4 * kSecond, {}, true});
+  c.findings[1].alerts.push_back({20 * kMinute, 20 * kMinute + 4 * kSecond, {}, true});
   EXPECT_EQ(decide::decide(c).action, Action::reattempt);
 }
 

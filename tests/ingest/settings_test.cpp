@@ -196,9 +196,23 @@ TEST(Versions, ListsByHandAndTheReportOfTorch) {
                           "CUDA runtime version: 12.4.131\nNvidia driver version: 550.54.15\n"
                           "Versions of relevant libraries:\n[pip3] numpy==1.26.4\n"
                           "[pip3] nvidia-nccl-cu12==2.20.5\n[conda] Could not collect\n")),
-            "pip.torch=2.3.1+cu121\npip.torch-cuda=12.1\nos_release=Ubuntu 22.04.4 LTS (x86_64)\n"
+            "pip.torch-cuda=12.1\n"
             "package.cuda-runtime=12.4.131\ndriver_version=550.54.15\npip.numpy=1.26.4\n"
             "pip.nvidia-nccl-cu12=2.20.5\n");
+}
+
+// A job that prints its versions and trains on has a log, and its last line may be the reason.
+TEST(Versions, ALogThatBeginsWithThem) {
+  const std::string report =
+      "Collecting environment information...\nPyTorch version: 2.3.1+cu121\n"
+      "CUDA used to build PyTorch: 12.1\nVersions of relevant libraries:\n"
+      "[pip3] numpy==1.26.4\n";
+  EXPECT_NE(settings(file("slurm-1.out", report)), "");
+  EXPECT_EQ(settings(file("slurm-1.out", report + "RuntimeError: CUDA error: ECC\n")), "");
+  std::string list = "driver: 535.183.01\n";
+  for (int i = 0; i < 12; ++i) list += "nccl: 2.20." + std::to_string(i) + "\n";
+  EXPECT_NE(settings(file("rank_3.log", list)), "");
+  EXPECT_EQ(settings(file("rank_3.log", list + "RuntimeError: CUDA error: ECC\n")), "");
 }
 
 TEST(Versions, NotInConfigurations) {

@@ -72,15 +72,18 @@ class Names {
   // Empty: no name, or several, end so.
   Host by_ending(const std::string& end) const {
     const auto it = endings_.find(end);
-    return it == endings_.end() || known(end) ? Host() : it->second;
+    return it == endings_.end() ? Host() : it->second;
   }
   void learn_endings() {
+    // Such ends are drawn by chance. "node01" is a name of its own beside login-node01.
+    static const re2::RE2 kDrawn(R"([a-z0-9]*\d[a-z0-9]*[a-z][a-z0-9]*)");
     for (const auto& [name, domains] : domains_)
-      for (std::size_t at = name.find('-'); at != std::string::npos; at = name.find('-', at + 1))
-        if (name.size() - at > 3) {
-          const auto [it, fresh] = endings_.try_emplace(name.substr(at + 1), Host(name));
-          if (!fresh) it->second = Host();
-        }
+      for (std::size_t at = name.find('-'); at != std::string::npos; at = name.find('-', at + 1)) {
+        const std::string end = name.substr(at + 1);
+        if (end.size() < 4 || !re2::RE2::FullMatch(end, kDrawn) || known(end)) continue;
+        const auto [it, fresh] = endings_.try_emplace(end, Host(name));
+        if (!fresh) it->second = Host();
+      }
   }
   bool known(const std::string& name) const {
     return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);

@@ -61,11 +61,18 @@ bool scheduler_says_completed(const Facts& facts) {
 
 const EventRow* closing_line(const Facts& facts) {
   const EventRow* last = nullptr;
+  // A launcher that saw one of its jobs fail speaks of another one when it says that one succeeded.
+  const bool another_failed =
+      std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
+        return e.event_class == "launcher_failed" && facts.counts(facts.member(e.place.member));
+      });
   const auto place = [&](const EventRow& e) {
     return std::pair(facts.order(e.place.member), e.place.line);
   };
   for (const EventRow& e : facts.events)
-    if (e.role == Role::recovery && e.event_class == "job_completed" &&
+    if (e.role == Role::recovery &&
+        (e.event_class == "job_completed" ||
+         (e.event_class == kLauncherCompleted && !another_failed)) &&
         facts.counts(facts.member(e.place.member)) &&
         facts.earlier_output.count(e.place.member) == 0 &&
         (last == nullptr || place(*last) < place(e)))

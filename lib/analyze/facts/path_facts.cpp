@@ -376,4 +376,12 @@ std::string name_without_numbers(std::string_view name) {
   return out;
 }
 
+bool system_log(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string_view file = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  for (const std::string_view word : {"messages", "syslog", "journal", "kern.log", "dmesg", "kmsg"})
+    if (file.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
 }  // namespace culprit::analyze

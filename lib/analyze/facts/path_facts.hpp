@@ -39,4 +39,8 @@ void hosts_from_siblings(std::vector<MemberRow>& members);
 // "ray/driver_20250917.log" -> "ray/driver_#.log"
 std::string name_without_numbers(std::string_view name);
 
+// Daemons' logs of a machine that its kernel writes into as well, by the names that systems give
+// them.
+bool system_log(std::string_view path);
+
 }  // namespace culprit::analyze

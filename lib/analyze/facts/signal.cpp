@@ -157,7 +157,8 @@ class ProgramOutput {
   // A program, and none through which the kernel's own lines reach a log.
   static bool repeats_kernel(const std::string& unit) {
     static const re2::RE2 kCarriers(
-        R"((?i)(?:kernel|klogd|dmesg|vmunix|rsyslogd?|syslog-ng|logger))");
+        R"((?i)(?:kern(?:el)?|klogd|dmesg|kmsg|vmunix|r?syslogd?|syslog-ng|(?:systemd-)?journald?|logger|)"
+        R"(NVRM|nvidia(?:-nvswitch\d*)?))");
     return !unit.empty() && !re2::RE2::FullMatch(unit, kCarriers);
   }
   // Programs through which a job's own output reaches the journal.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/path_facts.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::analyze {
@@ -36,8 +37,7 @@ std::string kind_of_source(const MemberRow& m) {
   if (starts({"slurmctld", "slurmd", "scontrol", "sacct", "sinfo", "squeue", "kubelet", "pbs_",
               "mom_logs"}))
     return "scheduler";
-  if (starts({"messages", "syslog", "journal", "daemon.log", "auth.log", "kern.log"}))
-    return "system";
+  if (starts({"daemon.log", "auth.log"}) || system_log(m.path)) return "system";
   return "training";
 }
 
@@ -211,12 +211,12 @@ bool Zones::by_twice_recorded(Facts& facts) {
   return true;
 }
 
-// What a job's end leaves in the logs of its machines, with a zone, against the moments when its
-// own output, without one, tells of failed communication: several machines that show one whole
-// shift.
+// What the ends of a job leave in the logs of its machines, with a zone, against the moments when
+// its own output, without one, tells of failed communication: several machines that show one whole
+// shift, or one whose faults meet several ends.
 bool Zones::by_echoes(Facts& facts) {
   constexpr Nanoseconds kNear = 3 * kMinute;
-  constexpr std::size_t kLeastHosts = 2;
+  constexpr std::size_t kLeastHosts = 2, kLeastEnds = 3;
   const auto after_effect = [](const EventRow& e) {
     return e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
   };
@@ -228,26 +228,40 @@ bool Zones::by_echoes(Facts& facts) {
         told.size() < kMostSources)
       told.emplace(e.time.clock, e.time.ns / kMinute * kMinute);
   }
-  std::map<Nanoseconds, std::set<std::string>> votes;  // shift -> machines
+  if (told.empty()) return false;
+  std::map<Nanoseconds, std::set<std::string>> votes;   // shift -> machines
+  std::map<Nanoseconds, std::set<Nanoseconds>> faults;  // shift -> hours of the ends that they meet
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (told.empty() || e.time.clock != Clock::utc || !e.host || !after_effect(e) || m == nullptr ||
+    const bool fault = e.role == Role::root && e.severity == Severity::critical;
+    if (e.time.clock != Clock::utc || !e.host || !(fault || after_effect(e)) || m == nullptr ||
         !of_machine(*m))
       continue;
-    std::set<Nanoseconds> shifts;
+    std::map<Nanoseconds, Nanoseconds> shifts;  // -> the moment that was told
     for (const auto& [clock, printed] : told) {
       const Nanoseconds t =
           clock == Clock::local ? printed : with_year(printed, nearest_year(printed, e.time.ns));
       const Nanoseconds shift = t - e.time.ns, whole = rounded(shift, 30 * kMinute);
-      if (std::abs(shift - whole) <= kNear && std::abs(whole) <= kFarthestZone)
-        shifts.insert(whole);
+      if (std::abs(shift - whole) <= (fault ? kMinute : kNear) && std::abs(whole) <= kFarthestZone)
+        shifts.emplace(whole, t);
     }
-    for (const Nanoseconds shift : shifts) votes[shift].insert(*e.host);
+    for (const auto& [shift, moment] : shifts)
+      if (fault)
+        faults[shift].insert(rounded(moment, kHour));
+      else
+        votes[shift].insert(*e.host);
   }
-  const Winner shift = winner(votes);
-  if (!shift.clear(kLeastHosts) || shift.offset == 0) return false;
-  job_ = {line::Zone::fixed(shift.offset), 0, true};
-  facts.notes.push_back(say(Phrase::zone_by_job_end, utc_text(shift.offset), shift.most));
+  const Winner machines = winner(votes), ends = winner(faults);
+  const bool by_machines = machines.clear(kLeastHosts) && machines.offset != 0;
+  if (!by_machines && (ends.most < kLeastEnds || ends.most < ends.second + 2)) return false;
+  const Nanoseconds offset = by_machines ? machines.offset : ends.offset;
+  job_ = {line::Zone::fixed(offset), 0, true};
+  if (by_machines)
+    facts.notes.push_back(say(Phrase::zone_by_job_end, utc_text(offset), machines.most));
+  else if (offset != 0)
+    facts.notes.push_back(say(Phrase::zone_by_faults, utc_text(offset), ends.most));
+  else
+    facts.notes.push_back(say(Phrase::job_clock_utc));
   return true;
 }
 
@@ -348,13 +362,16 @@ void Zones::choose_for_job(Facts& facts) {
     return;
   }
   // All machines in one zone: the job's, unless its own times then miss those that have one.
+  Nanoseconds either = 0;  // between that zone and UTC, where nothing shows which it is
   if (const line::Zone* hosts = zone_of_all_hosts(); hosts != nullptr) {
     const Fit as_hosts = fit(facts, *hosts), as_utc = fit(facts, line::Zone());
     if (as_hosts != Fit::apart && as_hosts <= as_utc) {
       job_ = {*hosts, 0, true};
       return;
     }
-    if (as_utc != Fit::apart) {
+    if (as_hosts == Fit::later && as_utc == Fit::within)
+      either = std::abs(hosts->offset(days_from_civil(2026, 1, 1) * 24 * kHour)) + kHour;
+    if (as_hosts == Fit::apart && as_utc != Fit::apart) {
       job_ = {line::Zone(), 0, true};
       facts.notes.push_back(say(Phrase::job_clock_utc));
       return;
@@ -374,7 +391,10 @@ void Zones::choose_for_job(Facts& facts) {
   if (has_local && has_utc && by_echoes(facts)) return;
   if (has_local && by_recorders(facts)) return;
   if (has_local) facts.zone_known = false;
-  if (has_local && has_utc) guess(facts);
+  if (either > 0)
+    job_ = {line::Zone(), either, false};
+  else if (has_local && has_utc)
+    guess(facts);
 }
 
 // Two families of stamps, one with a zone: if they overlap as UTC, they are UTC; else the shift
@@ -398,6 +418,7 @@ void Zones::guess(Facts& facts) {
 
 void Zones::choose_for_members(const Facts& facts) {
   if (of_source_.empty() && of_host_.empty() && !written_by_machines_) return;
+  const line::Zone* const of_all = zone_of_all_hosts();
   const std::optional<line::Zone> of_machines =
       written_by_machines_ ? std::optional(line::Zone::fixed(*written_by_machines_)) : std::nullopt;
   for (const MemberRow& m : facts.members) {
@@ -415,7 +436,7 @@ void Zones::choose_for_members(const Facts& facts) {
     if (zone == nullptr && of_machine(m) && !(facts.manifest && !facts.manifest->timezone.empty()))
       zone = of_host_.count(name_of(m.host)) > 0 ? &of_host_.find(name_of(m.host))->second
              : of_machines                       ? &*of_machines
-             : !m.host                           ? zone_of_all_hosts()  // sacct of the site
+             : !m.host                           ? of_all  // sacct of the site
                                                  : nullptr;
     if (zone != nullptr) of_member_[m.id] = {*zone, 0, true};
   }

@@ -245,7 +245,8 @@ void describe_speaker(const Occurrences& group, const std::vector<Nanoseconds>& 
   if (line.speaker == Speaker::job) return;
   constexpr std::size_t kMost = 64;  // the first and the last of more
   line.times = times;
-  if (times.size() > kMost)
+  line.times_cut = times.size() > kMost;
+  if (line.times_cut)
     line.times.erase(line.times.begin() + kMost / 2, line.times.end() - kMost / 2);
 }
 

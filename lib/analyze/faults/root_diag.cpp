@@ -25,6 +25,7 @@ constexpr std::size_t kLeastOfBurst = 3;  // fewer have a host in common by chan
 // Whoever prints first is in all of its own reports: one other host, at least two connections of
 // which broke, is as good a culprit.
 constexpr std::size_t kLeastWitnesses = 2;
+constexpr double kLeastCover = 0.5;     // of the first breaks: fewer single out nobody
 constexpr double kLeastOrders = 20;     // in which the first breaks might as well have come
 constexpr std::int64_t kTrainedOn = 3;  // steps that no rank makes without its peers
 constexpr Nanoseconds kLeastPause =
@@ -218,8 +219,8 @@ Host leading(const Burst& burst) {
                          [&](const Edge* e) { return e->reporter == host; });
     });
   if (most.size() != 1 || burst.ranked.front().first < kLeastOfBurst ||
-      witnesses(burst, most.front()) < kLeastWitnesses || preceded(burst, most.front()) ||
-      outweighed(burst, most.front()))
+      burst.cover() < kLeastCover || witnesses(burst, most.front()) < kLeastWitnesses ||
+      preceded(burst, most.front()) || outweighed(burst, most.front()))
     return {};
   return most.front();
 }

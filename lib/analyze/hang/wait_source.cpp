@@ -26,6 +26,19 @@ WaitRows rows_of_source(CollectiveSource id, const Facts& facts, const Communica
   return out;
 }
 
+// Where outputs count their steps: no rank makes any before all communicators are.
+std::map<MemberId, std::uint64_t> first_steps(const Facts& facts) {
+  constexpr std::int64_t kLeast = 3;
+  std::map<MemberId, std::uint64_t> out;
+  for (const ProgressSpan& p : facts.progress)
+    if (p.framework != "tqdm" && p.first.iteration && p.last.iteration &&
+        *p.last.iteration - *p.first.iteration >= kLeast) {
+      std::uint64_t& line = out[p.member];
+      line = std::max<std::uint64_t>(line, p.first.place.line);
+    }
+  return out;
+}
+
 // Communicators in the making: who has begun, who has finished (NCCL Init lines). Those that never
 // began are waited for.
 WaitRows rows_of_setup(CollectiveSource id, const Facts& facts,
@@ -58,8 +71,12 @@ WaitRows rows_of_setup(CollectiveSource id, const Facts& facts,
   }
   // One that any rank has finished was made; what is missing there are lines.
   std::set<GroupId> made;
-  for (const auto& [key, row] : rows)
-    if (row.completed == 1) made.insert(row.group);
+  const auto steps = first_steps(facts);
+  for (const auto& [key, row] : rows) {
+    const auto trained = steps.find(row.place.member);
+    if (row.completed == 1 || (trained != steps.end() && trained->second > row.place.line))
+      made.insert(row.group);
+  }
   WaitRows out;
   for (auto& [key, row] : rows)
     if (made.count(row.group) == 0) out.made.push_back(std::move(row));

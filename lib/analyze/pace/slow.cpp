@@ -474,9 +474,11 @@ class Joined {
 
   void step_evidence(Finding& f, std::size_t i) const {
     if (i >= steps_.size() || steps_.place[i].line == 0) return;
-    f.evidence.push_back(facts_.evidence(
-        steps_.place[i],
-        steps_.iteration[i] == kNoValue ? std::string() : std::to_string(steps_.iteration[i])));
+    std::string excerpt;
+    if (steps_.iteration[i] != kNoValue) excerpt = fmt::format("iteration={}", steps_.iteration[i]);
+    if (!std::isnan(steps_.ms[i]))
+      excerpt += fmt::format("{}ms={:.6g}", excerpt.empty() ? "" : " ", steps_.ms[i]);
+    f.evidence.push_back(facts_.evidence(steps_.place[i], excerpt));
   }
 
   const Facts& facts_;

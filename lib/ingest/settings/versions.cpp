@@ -51,9 +51,9 @@ constexpr Component kComponents[] = {
     {"nvidia-fabricmanager", "package.nvidia-fabricmanager"},
     {"ofed", "package.mlnx-ofed"},
     {"openmpi", "package.openmpi"},
-    {"os", "os_release"},
+    {"os", ""},  // in other words than os-release
     {"python", "pip.python"},
-    {"pytorch", "pip.torch"},
+    {"pytorch", ""},  // with its build; pip lists it without
     {"rccl", "nccl_version"},
     {"rdma-core", "package.rdma-core"},
     {"rocm", "package.rocm"},
@@ -121,33 +121,59 @@ bool version_line(std::string_view line, Version& out) {
   if (component == nullptr) return false;
   std::string_view value = line.substr(std::min(line.find_first_not_of(":= \t", end), line.size()));
   if (value.size() > 200) return false;
-  if (!component->setting.empty() && has_digit(value))
+  // "Linux 5.15.0-105 x86_64" is what uname prints, and no release.
+  const bool release =
+      component->setting != "kernel_version" || value.find(' ') == std::string_view::npos;
+  if (!component->setting.empty() && has_digit(value) && release)
     out = {std::string(component->setting), std::string(value)};
   return has_digit(value);
 }
 
+// The report and nothing behind it: a job that prints it and trains on has a log.
 bool collect_env(std::string_view bytes) {
-  return bytes.find("PyTorch version:") != std::string_view::npos &&
-         bytes.find("CUDA used to build PyTorch:") != std::string_view::npos &&
-         bytes.find("Versions of relevant libraries:") != std::string_view::npos;
+  constexpr std::string_view kLibraries = "Versions of relevant libraries:";
+  const std::size_t libraries = bytes.find(kLibraries);
+  if (bytes.find("PyTorch version:") == std::string_view::npos ||
+      bytes.find("CUDA used to build PyTorch:") == std::string_view::npos ||
+      libraries == std::string_view::npos)
+    return false;
+  bool all = true;
+  Version version;
+  each_text_line(bytes.substr(libraries + kLibraries.size()), [&](std::string_view line,
+                                                                  std::uint64_t, std::size_t) {
+    line = trimmed(line);
+    all = all && (line.empty() || listed_package(line, version) || line == "Could not collect");
+  });
+  return all;
+}
+
+// What people write between versions: comments, rules, a heading, whose list it is.
+bool beside_versions(std::string_view line) {
+  line = trimmed(line);
+  if (line.empty() || line.starts_with('#') ||
+      line.find_first_not_of("-=*~_ ") == std::string_view::npos)
+    return true;
+  if (line.ends_with(':') && line.size() <= 40) return true;
+  const std::string key = lower(trimmed(line.substr(0, line.find_first_of(":= \t"))));
+  return key == "host" || key == "hostname" || key == "node" || key == "date";
 }
 
 bool sniff_versions(const Head& head) {
+  constexpr std::size_t kLongest = 64 * 1024;
+  if (!head.whole || head.bytes.size() > kLongest) return false;
   if (head.bytes.starts_with("Collecting environment information") ||
       head.bytes.starts_with("PyTorch version:"))
     return collect_env(head.bytes);
-  // A list by hand: short, and most of it versions of known components.
-  constexpr std::size_t kLongest = 16 * 1024;
+  // A list by hand: nothing but versions, some of them of known components.
   std::size_t known = 0;
+  bool all = true;
   Version version;
-  return head.whole && head.bytes.size() <= kLongest &&
-         setting_share(head,
-                       [&](std::string_view line) {
-                         const bool good = version_line(line, version);
-                         known += !version.setting.empty();
-                         return good || line.starts_with('#');
-                       }) >= 80 &&
-         known >= 3;
+  each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t) {
+    if (!all || beside_versions(line)) return;
+    all = version_line(line, version);
+    known += !version.setting.empty();
+  });
+  return all && known >= 3;
 }
 
 std::string read_versions(std::string_view bytes, const MemberRow& member, Reading& reading) {

@@ -162,6 +162,21 @@ Outcome read_deepspeed_pipeline(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan};
 }
 
+// "loss=2.31", "train_loss: 0.4", "| grad norm 1.2": what home-made loops print, and people add to
+// the lines of frameworks. False: no loss.
+bool read_loss(std::string_view text, ProgressRow& row) {
+  static const re2::RE2 kLoss(
+      R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
+  static const re2::RE2 kNorm(
+      R"((?i)(?:^|[\s|,(])(?:global[ _]?)?grad(?:ient)?[ _]?norm\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
+  std::string loss, norm;
+  const re2::StringPiece piece(text.data(), text.size());
+  if (!re2::RE2::PartialMatch(piece, kLoss, &loss)) return false;
+  row.loss = number(loss, row.loss_nan);
+  if (re2::RE2::PartialMatch(piece, kNorm, &norm)) row.grad_norm = number(norm, row.grad_norm_nan);
+  return true;
+}
+
 Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   if (text.find("iter time (s):") != std::string_view::npos)
@@ -175,6 +190,7 @@ Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   ProgressRow row = start(line, "deepspeed");
   row.iteration = whole(text_after(text, "step=", ","));
   if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
+  read_loss(text, row);
   tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
@@ -232,12 +248,10 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   for (const std::string_view other :
        {"elapsed time per iteration", "train_step_timing", "reduced_train_loss",
-        "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: "})
+        "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: ", " skipped="})
     if (text.find(other) != std::string_view::npos) return {};
   static const re2::RE2 kStep(
       R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
-  static const re2::RE2 kLoss(
-      R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
   // the start, unless it is in ms.
   static const re2::RE2 kTook(
@@ -250,15 +264,12 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   static const re2::RE2 kBareTime(
       R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
   std::int64_t step = 0;
-  std::string total, loss;
+  std::string total;
   const re2::StringPiece piece(text.data(), text.size());
-  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total) ||
-      !re2::RE2::PartialMatch(piece, kLoss, &loss))
-    return {};
   ProgressRow row = start(line, "generic");
+  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total) || !read_loss(text, row)) return {};
   row.iteration = step;
   if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
-  row.loss = number(loss, row.loss_nan);
   std::string of_name, took, text_after;
   double ms = 0;
   bool odd = false;

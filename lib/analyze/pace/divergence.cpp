@@ -1,0 +1,101 @@
+#include "analyze/pace/divergence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "analyze/metrics/crowd.hpp"
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+double median(std::span<const double> values) {
+  std::vector<double> copy(values.begin(), values.end());
+  return median_in_place(copy);
+}
+
+std::vector<double> smoothed(std::span<const double> values, std::size_t window) {
+  std::vector<double> out(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t from = i < window / 2 ? 0 : i - window / 2;
+    out[i] = median(values.subspan(from, std::min(window, values.size() - from)));
+  }
+  return out;
+}
+
+// From its lowest on, part by part.
+bool rises(std::span<const double> loss, const DivergenceParams& params) {
+  std::vector<double> steps(loss.size() - 1);
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = std::abs(loss[i + 1] - loss[i]);
+  const double gain = median(loss.last(params.window / 2 + 1)) - loss.front();
+  if (gain < params.rise * std::abs(loss.front()) || gain < params.noise * median_in_place(steps))
+    return false;
+  double before = -std::numeric_limits<double>::infinity();
+  for (std::size_t part = 0; part < params.parts; ++part) {
+    const std::size_t from = part * loss.size() / params.parts;
+    const double level = median(loss.subspan(from, (part + 1) * loss.size() / params.parts - from));
+    if (level <= before) return false;
+    before = level;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& steps,
+                                         const DivergenceParams& params) {
+  std::vector<std::size_t> good;  // steps of the last run up to the first that is no number
+  std::size_t bad = steps.size();
+  for (std::size_t i = 0; i < steps.size() && bad == steps.size(); ++i) {
+    if (steps.attempt[i] != steps.attempt.back() || steps.iteration[i] == kNoValue) continue;
+    if ((steps.not_a_number[i] & 1U) != 0)
+      bad = i;
+    else if (std::isfinite(steps.loss[i]))
+      good.push_back(i);
+  }
+  if (bad == steps.size() || good.size() < params.least + params.window) return {};
+  std::vector<double> loss(good.size());
+  std::transform(good.begin(), good.end(), loss.begin(),
+                 [&](std::size_t i) { return steps.loss[i]; });
+  const std::vector<double> smooth = smoothed(loss, params.window);
+  const auto lowest =
+      static_cast<std::size_t>(std::min_element(smooth.begin(), smooth.end()) - smooth.begin());
+  if (good.size() - lowest < params.least || !rises(std::span(smooth).subspan(lowest), params))
+    return {};
+
+  Finding f;
+  f.id = "divergence/loss";
+  f.analysis = Analysis::divergence;
+  f.subject = {SubjectKind::job, "job"};
+  f.event_class = "loss_diverged";
+  f.symptom = Symptom::nan_value;
+  f.severity = Severity::warning;
+  f.role = Role::confirmation;
+  f.scope = Scope::job_wide;
+  f.confidence = confidence::kDiverged;
+  const std::size_t from = good[lowest], to = good.back();
+  if (steps.time[from] != kNoValue) f.start = steps.time[from];
+  if (steps.time[bad] != kNoValue) f.end = steps.time[bad];
+  f.count = good.size() - lowest;
+  f.title = say(Phrase::loss_diverged);
+  f.why = say(Phrase::loss_rose, fmt::format("{:.4g}", steps.loss[from]), steps.iteration[from],
+              fmt::format("{:.4g}", steps.loss[to]), steps.iteration[to]);
+  f.facts =
+      DivergenceFacts{steps.iteration[from], steps.iteration[to], steps.loss[from], steps.loss[to]};
+  for (const std::size_t i : {from, to, bad})
+    f.evidence.push_back(facts.evidence(
+        steps.place[i],
+        steps.iteration[i] == kNoValue
+            ? fmt::format("loss={:.6g}", steps.loss[i])
+            : fmt::format("iteration={} loss={:.6g}", steps.iteration[i], steps.loss[i])));
+  return {f};
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,28 @@
+// Whether the loss rose for long before it was no number. All ranks sum their gradients, so a slow
+// rise is the training's own: learning rate, data, precision or code; what a device computes
+// wrongly shows from one step to the next. Chowdhery et al., PaLM (2022), section 5.1: such runs go
+// on from a checkpoint well before the rise, with other data or settings.
+#pragma once
+
+#include <vector>
+
+#include "analyze/facts/facts.hpp"
+#include "analyze/pace/job_steps.hpp"
+#include "model/finding.hpp"
+
+namespace culprit::analyze {
+
+struct DivergenceParams {
+  std::size_t window = 9;  // values of the running median
+  std::size_t least = 15;  // steps from the lowest loss to the last good one
+  std::size_t parts = 5;   // of that stretch: the median rises from each to the next
+  double rise = 0.25;      // of the lowest
+  double noise = 5;        // times the usual distance of neighbours
+};
+
+// One finding, "divergence/loss", of the last run; none where the loss stayed a number or did not
+// rise.
+std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& steps,
+                                         const DivergenceParams& params = {});
+
+}  // namespace culprit::analyze

@@ -1,0 +1,61 @@
+// A loss that rises for long before it is no number, and what only looks like it.
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "analyze/pace/divergence.hpp"
+
+namespace culprit::analyze {
+namespace {
+
+// The loss of step i, and the step from which on it is none.
+template <class Loss>
+std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss) {
+  JobSteps job;
+  for (std::size_t i = 0; i < steps; ++i) {
+    job.iteration.push_back(static_cast<std::int64_t>(100 + i));
+    job.time.push_back(static_cast<Nanoseconds>(i) * kSecond);
+    job.ms.push_back(1000);
+    const bool none = i >= bad;
+    job.loss.push_back(none ? std::numeric_limits<double>::quiet_NaN()
+                            : loss(static_cast<double>(i)));
+    job.grad_norm.push_back(1);
+    job.not_a_number.push_back(none ? 1 : 0);
+    job.attempt.push_back(0);
+    job.place.push_back({1, i + 1, 0, 0});
+  }
+  return divergence_findings({}, job);
+}
+
+double noise(double i) { return 0.05 * std::sin(i * 12.9898) * std::cos(i * 78.233); }
+
+TEST(Divergence, ALossThatRisesForManySteps) {
+  const auto found = judged(200, 190, [](double i) {
+    return (i < 100 ? 8 - 0.02 * i : 6 + 0.06 * (i - 100)) + noise(i);
+  });
+  ASSERT_EQ(found.size(), 1u);
+  const auto& facts = std::get<DivergenceFacts>(found[0].facts);
+  EXPECT_NEAR(static_cast<double>(facts.from), 200, 8);
+  EXPECT_EQ(facts.to, 289);
+  EXPECT_NEAR(facts.last, 11.3, 0.2);
+}
+
+TEST(Divergence, NotANumberFromOneStepToTheNext) {
+  EXPECT_TRUE(judged(200, 190, [](double i) { return 8 - 0.02 * i + noise(i); }).empty());
+  // One spike from which it recovers, another right before the end.
+  EXPECT_TRUE(judged(200, 190, [](double i) {
+                return (std::fmod(i, 90) > 84 ? 20.0 : 3.0) + noise(i);
+              }).empty());
+  // To another level in one step: a device that computes wrongly.
+  EXPECT_TRUE(judged(200, 190, [](double i) { return (i < 120 ? 3.0 : 6.0) + noise(i); }).empty());
+}
+
+TEST(Divergence, AWanderingLossThatStayedANumber) {
+  EXPECT_TRUE(judged(200, 200, [](double i) { return 2 + 0.05 * i; }).empty());
+  EXPECT_TRUE(judged(20, 18, [](double i) { return 2 + 0.5 * i; }).empty()) << "too few steps";
+  EXPECT_TRUE(judged(200, 190, [](double i) { return 3 + 0.2 * std::sin(i / 9); }).empty());
+}
+
+}  // namespace
+}  // namespace culprit::analyze
