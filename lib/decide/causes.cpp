@@ -261,6 +261,9 @@ class Sieve {
       return exclude(f, Exclusion::ran_on,
                      say(Phrase::job_went_on, human_duration(*incident_.last_progress - *f.end))),
              false;
+    if (const auto lived = lived_with(f, kind))
+      return exclude(f, Exclusion::ran_on, say(Phrase::job_lived_with_it, human_duration(*lived))),
+             false;
     if (kind == CauseKind::shared && f.severity == Severity::warning &&
         (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) <
                                    params_.shared_hosts * static_cast<double>(incident_.hosts)))
@@ -320,6 +323,19 @@ class Sieve {
 
   static bool out_of_gpu_memory(const Finding& f) {
     return f.event_class == "cuda_oom" && f.analysis == Analysis::classify && !f.hearsay;
+  }
+
+  // What the job prints from its beginning on, for hours, is how it runs and not what ended it: how
+  // long it lived with that.
+  std::optional<Nanoseconds> lived_with(const Finding& f, CauseKind kind) const {
+    if ((kind != CauseKind::shared && kind != CauseKind::resource &&
+         kind != CauseKind::environment) ||
+        f.origin != Origin::any || !f.start || !incident_.job_start || !out_.first_consequence)
+      return std::nullopt;
+    const Nanoseconds before = *f.start - *incident_.job_start;
+    const Nanoseconds after = *out_.first_consequence - *f.start - f.uncertainty;
+    if (after < params_.lived_with || before > (before + after) / 10) return std::nullopt;
+    return after;
   }
 
   // When others began to notice that something had failed.

@@ -17,6 +17,8 @@ struct DecideParams {
   std::size_t few_of = 100;  // of so many hosts one more may fail by itself
   // A mere warning of a service that they share counts when so many of all hosts report it.
   double shared_hosts = 0.25;
+  // A job that prints an error from its beginning on for so long does not end of it.
+  Nanoseconds lived_with = kHour;
   // Errors of the same kind on several hosts this close together have one cause.
   Nanoseconds same_moment = 300 * kSecond;
   // Xid 13 and 31 on one GPU at moments further apart than this are separate runs into the same

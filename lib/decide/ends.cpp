@@ -69,7 +69,9 @@ bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
 std::set<const Finding*> surroundings_of(const Walk& w) {
   std::set<const Finding*> out;
   for (const Excluded& e : w.first.excluded)
-    if (e.reason == Exclusion::surroundings) out.insert(e.finding);
+    if (e.reason == Exclusion::surroundings || e.reason == Exclusion::ran_on ||
+        e.reason == Exclusion::not_of_job)
+      out.insert(e.finding);
   return out;
 }
 

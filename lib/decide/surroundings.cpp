@@ -57,7 +57,8 @@ void Surroundings::find_failure(const std::optional<Nanoseconds>& consequence) {
     failure_ =
         Window{*progress - params_.went_on, std::max(sign.value_or(*progress), *progress) +
                                                 (sign ? 0 : std::max(params_.same_moment, step))};
-  else if (sign && incident_.job_start && !incident_.last_iteration)
+  else if (sign && incident_.job_start && !incident_.last_iteration &&
+           *sign - *incident_.job_start <= params_.lived_with)  // it never began to train
     failure_ = Window{std::min(*incident_.job_start - 2 * params_.same_moment, *sign), *sign};
   else if (sign)
     failure_ = Window{*sign - params_.network_lead, *sign};

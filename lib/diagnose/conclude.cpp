@@ -98,7 +98,11 @@ decide::Case case_of(const Resolved& resolved) {
   incident.job_end = facts.job_end;
   incident.any_training_output =
       !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
-      std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job);
+      std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job) ||
+      std::any_of(facts.events.begin(), facts.events.end(), [](const EventRow& e) {
+        return e.role == Role::cascade && e.severity >= Severity::distributed &&
+               e.detail.find("unit=") == std::string::npos;
+      });
   for (const EventRow& e : facts.events)
     if (const auto& last = e.last_time_ns ? e.last_time_ns : e.time_ns; last)
       incident.last_word = std::max(incident.last_word.value_or(*last), *last);

@@ -438,6 +438,9 @@ std::set<MemberId> output_of_job(const Facts& facts) {
     if (m == nullptr || !(of_job || (e.role != Role::root && m->rank)) ||
         e.event_class == "storage_server")
       continue;
+    // A history of Xids is no output, whatever its name.
+    if (e.detail.find("unit=kernel") != std::string::npos || (system_log(m->path) && !m->rank))
+      continue;
     if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager")
       training.insert(e.place.member);
   }

@@ -6,6 +6,8 @@
 
 #include <re2/re2.h>
 
+#include "analyze/facts/job_pods.hpp"
+#include "analyze/facts/scheduler_job.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -56,7 +58,7 @@ std::string key_of(const EventRow& e) {
 // anything.
 class ProgramOutput {
  public:
-  explicit ProgramOutput(const Facts& facts) {
+  explicit ProgramOutput(const Facts& facts) : pods_(facts), job_(job_in_question(facts)) {
     for (const MemberRow& m : facts.members)
       if (m.text_kind == "training" || m.text_kind == "nccl" || (m.rank && m.text_kind.empty()))
         add(m.id);
@@ -106,6 +108,9 @@ class ProgramOutput {
         rule->meaning.cause != CauseKind::none && members_.count(m->id) == 0 &&
         of_collector(*m, e.event_class))
       return true;
+    if (rule != nullptr && members_.count(e.place.member) == 0 &&
+        (pods_.another(e) || of_another_job(e)))
+      return true;
     if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
     const std::string unit = unit_of(e.detail);
     if (rule->origin == Origin::any &&
@@ -137,6 +142,9 @@ class ProgramOutput {
     if (rule->meaning.cause != CauseKind::resource && rule->meaning.cause != CauseKind::shared &&
         !environment)
       return Speaker::job;
+    // "Warning  OOMKilling  node/gpu-7": of whichever pod runs there.
+    if (m->text_kind == "kubernetes" && e.message.find(" node/") != std::string::npos)
+      return Speaker::machine;
     const std::string unit = unit_of(e.detail);
     if (unit.empty() || unit == "kernel")
       return m->text_kind == "kernel" || !unit.empty() ? Speaker::machine : Speaker::job;
@@ -149,6 +157,18 @@ class ProgramOutput {
     const std::size_t at = detail.find("unit=");
     if (at == std::string::npos || (at > 0 && detail[at - 1] != '\n')) return {};
     return detail.substr(at + 5, detail.find('\n', at) - at - 5);
+  }
+  // Schedulers keep the books of whole clusters: "Time limit exhausted for JobId=771863".
+  bool of_another_job(const EventRow& e) const {
+    if (job_.empty()) return false;
+    static const re2::RE2 kNumber(R"((?i)\bjob(?:[ _]?id)?[ =:#]{1,2}(\d{2,12})\b)");
+    std::string number;
+    bool any = false;
+    for (re2::StringPiece text(e.message); re2::RE2::FindAndConsume(&text, kNumber, &number);) {
+      any = true;
+      if (number == job_) return false;
+    }
+    return any;
   }
   // What the GPU's driver alone can say; that a link is down others see for themselves.
   static bool driver_word(const std::string& event_class) {
@@ -209,6 +229,8 @@ class ProgramOutput {
   void add(MemberId id) { members_.insert(id); }
   std::set<MemberId> members_;
   std::map<std::string, std::set<std::int64_t>> pids_;  // of the job's processes, by machine
+  JobPods pods_;
+  std::string job_;  // in question; empty: not known
 };
 
 // The lines that take alerts back, by class and host.

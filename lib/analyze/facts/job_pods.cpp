@@ -1,0 +1,68 @@
+#include "analyze/facts/job_pods.hpp"
+
+#include <algorithm>
+
+#include <re2/re2.h>
+
+namespace culprit::analyze {
+
+namespace {
+
+// "pod/titan-d34b-worker-13", "jobset/mxt-70b", pod="ml/titan-d34b-worker-13"
+std::string object_of(const std::string& message) {
+  static const re2::RE2 kObject(
+      R"re((?:\b(?:pod|job|jobset|workload|podgroup|replicaset|statefulset|deployment|(?:pytorch|mpi|ray|tf|jax)job|raycluster)s?/|\bpods?=\[?"?(?:[a-z0-9.-]+/)?)([a-z0-9][a-z0-9.-]*))re");
+  std::string out;
+  if (!re2::RE2::PartialMatch(message, kObject, &out)) return {};
+  return out;
+}
+
+// The parts of paths that may be a pod's name: "logs/previous/NAME.log", "pods/NAME/trainer.txt".
+std::set<std::string> names_in_paths(const Facts& facts) {
+  std::set<std::string> out;
+  for (const MemberRow& m : facts.members) {
+    for (std::size_t at = 0; at < m.path.size();) {
+      const std::size_t end = std::min(m.path.find('/', at), m.path.size());
+      std::string part = m.path.substr(at, end - at);
+      out.insert(part.substr(0, part.find('.')));
+      at = end + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string pod_stem(std::string_view pod) {
+  static const re2::RE2 kAppended(R"(-(?:\d+|[a-z0-9]{5}|[a-f0-9]{8,10}))");
+  std::string name(pod);
+  const auto last = [&] { return name.rfind('-'); };
+  while (last() != std::string::npos && re2::RE2::FullMatch(name.substr(last()), kAppended))
+    name.resize(last());
+  if (std::count(name.begin(), name.end(), '-') >= 2) name.resize(last());
+  return name;
+}
+
+JobPods::JobPods(const Facts& facts) {
+  const std::set<std::string> paths = names_in_paths(facts);
+  const auto see = [&](const std::string& pod) {
+    if (std::string stem = pod_stem(pod); paths.count(pod) != 0 && stem.size() > 3)
+      stems_.insert(std::move(stem));
+  };
+  for (const IdentityRow& i : facts.identities)
+    if (i.source == "pod" && i.address) see(*i.address);
+  for (const EventRow& e : facts.events)
+    if (const MemberRow* m = facts.member(e.place.member);
+        m != nullptr && m->text_kind == "kubernetes")
+      see(object_of(e.message));
+}
+
+bool JobPods::another(const EventRow& e) const {
+  if (stems_.empty()) return false;
+  const std::string object = object_of(e.message);
+  return !object.empty() && std::none_of(stems_.begin(), stems_.end(), [&](const std::string& s) {
+    return object.find(s) != std::string::npos || s.find(object) == 0;
+  });
+}
+
+}  // namespace culprit::analyze

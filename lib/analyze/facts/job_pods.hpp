@@ -1,0 +1,28 @@
+// Which pods are the job's: those of which the bundle holds a log, and others of their name. Events
+// of a cluster speak of all pods of all teams.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "analyze/facts/facts.hpp"
+
+namespace culprit::analyze {
+
+class JobPods {
+ public:
+  explicit JobPods(const Facts& facts);
+  // It is about a pod, a workload or the like, and about none of the job's. Never where no pod is
+  // known to be the job's.
+  bool another(const EventRow& e) const;
+
+ private:
+  std::set<std::string> stems_;  // "titan-d34b" of titan-d34b-worker-13
+};
+
+// "titan-d34b" of "titan-d34b-worker-13", "mxt-70b-slice" of "mxt-70b-slice-job-0-0-sww2z": without
+// what controllers append, and without the role before it.
+std::string pod_stem(std::string_view pod);
+
+}  // namespace culprit::analyze
