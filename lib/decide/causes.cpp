@@ -231,9 +231,10 @@ class Sieve {
         ends_.insert(f.hosts.begin(), f.hosts.end());
         if (std::string peer = peer_of(f); !peer.empty()) ends_.insert(Host(std::move(peer)));
       }
+      const auto* line = std::get_if<LineFacts>(&f.facts);
       const bool of_program =
           f.analysis == Analysis::classify && f.origin == Origin::any && !f.hearsay &&
-          f.hosts.size() == 1 &&
+          (line == nullptr || line->speaker == Speaker::job) && f.hosts.size() == 1 &&
           (f.event_class.rfind("cuda_", 0) == 0 || f.cause == CauseKind::machine ||
            f.cause == CauseKind::crash || f.cause == CauseKind::device_or_program);
       if (!of_program && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag &&
@@ -272,7 +273,8 @@ class Sieve {
                          incident_.hosts)),
              false;
     const bool of_host = kind == CauseKind::machine || kind == CauseKind::network ||
-                         (kind == CauseKind::resource && f.origin != Origin::any);
+                         (kind == CauseKind::resource && f.origin != Origin::any) ||
+                         (kind == CauseKind::environment && f.origin == Origin::scheduler);
     if (of_host && f.host && !incident_.job_hosts.empty() &&
         !std::binary_search(incident_.job_hosts.begin(), incident_.job_hosts.end(), *f.host))
       return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, *f.host)), false;
@@ -331,6 +333,9 @@ class Sieve {
     if ((kind != CauseKind::shared && kind != CauseKind::resource &&
          kind != CauseKind::environment) ||
         f.origin != Origin::any || !f.start || !incident_.job_start || !out_.first_consequence)
+      return std::nullopt;
+    if (const auto* line = std::get_if<LineFacts>(&f.facts);
+        line == nullptr || line->speaker != Speaker::job)
       return std::nullopt;
     const Nanoseconds before = *f.start - *incident_.job_start;
     const Nanoseconds after = *out_.first_consequence - *f.start - f.uncertainty;
@@ -393,12 +398,23 @@ class Sieve {
   bool without_story(const Finding& f) const {
     return f.origin != Origin::any && f.start && !out_.first_consequence && !incident_.job_end &&
            !incident_.job_start && !incident_.last_progress &&
-           std::any_of(incident_.findings.begin(), incident_.findings.end(),
-                       [](const Finding& own) {
-                         return own.outcome == Outcome::fired && own.origin == Origin::any &&
-                                own.analysis == Analysis::classify && own.role == Role::root &&
-                                kind_of(own) && !own.hearsay;
-                       });
+           (over_for_days(f) || std::any_of(incident_.findings.begin(), incident_.findings.end(),
+                                            [](const Finding& own) {
+                                              return own.outcome == Outcome::fired &&
+                                                     own.origin == Origin::any &&
+                                                     own.analysis == Analysis::classify &&
+                                                     own.role == Role::root && kind_of(own) &&
+                                                     !own.hearsay;
+                                            }));
+  }
+
+  // A job counts steps and shows no failure, and the machines' logs go on for more than a day
+  // behind it.
+  bool over_for_days(const Finding& f) const {
+    return incident_.last_iteration.value_or(0) > 0 && f.end && incident_.last_word &&
+           *f.end + kDay < *incident_.last_word &&
+           std::all_of(incident_.exits.begin(), incident_.exits.end(),
+                       [](const ExitFact& x) { return x.code == 0; });
   }
 
   // Its clock is so uncertain that it may stand on either side of the first failure.

@@ -155,7 +155,8 @@ std::optional<Text> Surroundings::unrelated(const Finding& f) const {
   if (!f.alerts.empty()) return std::nullopt;
   if (line->times.empty())  // what has no time supports others, and decides nothing
     return line->names_trainer ? std::nullopt : std::optional(say(Phrase::undated_unconfirmed));
-  if (!failed_ && !line->names_trainer) return say(Phrase::job_without_failure);
+  if (!failed_ && (!line->names_trainer || f.cause == CauseKind::crash))
+    return say(Phrase::job_without_failure);
   if (!failure_) return std::nullopt;
   const std::size_t inside = inside_failure(f);
   if (inside == 0) return say(Phrase::not_in_failures_moment);

@@ -95,6 +95,9 @@ std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& 
     if (i.host) out.insert(analyze::short_host(*i.host));
   if (facts.manifest)
     for (const Host& host : facts.manifest->hosts) out.insert(analyze::short_host(host));
+  for (const EventRow& e : facts.events)  // a kernel's words in an export of many machines
+    if (e.host && e.detail.find("unit=kernel") != std::string::npos)
+      out.insert(analyze::short_host(*e.host));
   return out;
 }
 

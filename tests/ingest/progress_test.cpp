@@ -100,6 +100,32 @@ TEST(Progress, LinesOfEveryFramework) {
   }
 }
 
+// A heading, and a figure a line below it.
+TEST(Progress, ComposersBatches) {
+  const auto rows = read_text(
+      "[batch=6101/48000]:\n\t Train time/batch: 6100\n"
+      "\t Train metrics/train/LanguageCrossEntropy: 2.2156\n"
+      "\t Train throughput/batches_per_sec: 0.0800\n"
+      "[batch=6102/48000]:\n\t Train metrics/train/LanguageCrossEntropy: nan\n"
+      "\t Train throughput/batches_per_sec: 0.1000\n");
+  ASSERT_EQ(rows.progress.size(), 2u);
+  EXPECT_EQ(rows.progress[0].iteration, 6101);
+  EXPECT_EQ(rows.progress[0].total, 48000);
+  EXPECT_NEAR(*rows.progress[0].iteration_ms, 12'500, 1);
+  EXPECT_NEAR(*rows.progress[0].loss, 2.2156, 1e-6);
+  EXPECT_TRUE(rows.progress[1].loss_nan);
+}
+
+// What people add to DeepSpeed's line is read with it: one step, not two.
+TEST(Progress, DeepspeedWithALoss) {
+  const auto rows = read_text(
+      "[2025-10-07 10:30:03] [Rank 0] step=7, skipped=0, lr=[7.5e-06], mom=[(0.9, 0.95)] "
+      "loss=10.3761 grad_norm=1.145\n");
+  ASSERT_EQ(rows.progress.size(), 1u);
+  EXPECT_NEAR(*rows.progress[0].loss, 10.3761, 1e-6);
+  EXPECT_NEAR(*rows.progress[0].grad_norm, 1.145, 1e-6);
+}
+
 TEST(Progress, TornMegatronIsARejectedLine) {
   const auto rows =
       read_text("ion       45/     120 | elapsed time per iteration (ms): 92.1 | lm loss: 1.0 |\n");

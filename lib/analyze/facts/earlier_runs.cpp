@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analyze/facts/path_facts.hpp"
+#include "analyze/facts/scheduler_job.hpp"
 
 namespace culprit::analyze {
 
@@ -66,6 +67,8 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
     for (const OutputSpan& s : output)
       if (s.ended && s.last + kMinute < *facts.job_start)
         earlier[s.member] = {s.last, *facts.job_start};
+    for (const MemberId member : output_of_jobs_before(facts, job_in_question(facts)))
+      earlier.try_emplace(member, Earlier{*facts.job_start - kMinute - 1, *facts.job_start});
     return date(facts, earlier);
   }
   std::map<std::pair<std::optional<Host>, std::string>, std::vector<OutputSpan>> alike;

@@ -301,7 +301,16 @@ class Resolution {
       else
         machine(*host);
     }
-    std::set<std::string> out;
+    // "tune-7781.log" beside a record of job 7781.
+    std::set<std::string> out, recorded;
+    for (const ConfigRow& c : facts_.configs)
+      if (c.name.starts_with("slurm.job."))
+        recorded.insert(c.value.substr(0, c.value.find_first_of(" .")));
+    for (const auto& [series, names] : jobs)
+      for (const std::string& name : names)
+        if (const std::string number = name.substr(name.find_last_not_of("0123456789") + 1);
+            number.size() > 2 && recorded.count(number) > 0)
+          out.insert(name);
     const bool fleet = std::any_of(machines.begin(), machines.end(),
                                    [](const auto& one) { return one.second.size() > 1; });
     for (const auto& [series, names] : jobs)

@@ -3,7 +3,38 @@
 #include <algorithm>
 #include <set>
 
+#include "analyze/facts/scheduler_job.hpp"
+#include "model/hostlist.hpp"
+
 namespace culprit::analyze {
+
+namespace {
+
+// Of the scheduler's record of the job, unless machines have other names there than in their logs.
+std::set<std::string> recorded_hosts(const Facts& facts) {
+  constexpr std::size_t kMostNodes = 100'000;
+  const std::string job = job_by_number(facts);
+  std::set<std::string> names;
+  if (job.empty()) return names;
+  for (const ConfigRow& c : facts.configs) {
+    if (c.name != "slurm.job.nodes" || !c.value.starts_with(job + " ")) continue;
+    const auto nodes =
+        expand_hostlist(std::string_view(c.value).substr(job.size() + 1), kMostNodes);
+    if (nodes.broken) return {};
+    for (const std::string& node : nodes.hosts) names.insert(short_host(node));
+  }
+  const auto listed = [&](const Host& host) { return names.count(short_host(host)) > 0; };
+  const bool all = std::all_of(facts.ranks.begin(), facts.ranks.end(),
+                               [&](const RankRow& r) { return !r.host || listed(*r.host); });
+  const bool any = std::any_of(facts.hosts.begin(), facts.hosts.end(),
+                               [&](const HostRow& h) { return h.has_log && listed(h.host); }) ||
+                   std::any_of(facts.ranks.begin(), facts.ranks.end(),
+                               [&](const RankRow& r) { return r.host && listed(*r.host); });
+  if (!all || !any) names.clear();
+  return names;
+}
+
+}  // namespace
 
 std::vector<Host> hosts_of_job(const Facts& facts) {
   std::set<std::string> names;
@@ -22,6 +53,7 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
       names.insert(*r.host);
     }
   }
+  if (names.empty()) names = recorded_hosts(facts);
   return {names.begin(), names.end()};
 }
 

@@ -1,6 +1,7 @@
 #include "analyze/facts/scheduler_job.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <re2/re2.h>
@@ -36,22 +37,6 @@ Jobs in_names(const Facts& facts) {
   return out;
 }
 
-// Those of `jobs` whose number is a word of the name of a log: "train-4711.log". A number in a
-// machine's name is none.
-Jobs named(const Facts& facts, const Jobs& jobs) {
-  static const re2::RE2 kNumber(R"((?:^|[^0-9A-Za-z])(\d{3,12})(?:[^0-9A-Za-z]|$))");
-  Jobs out;
-  for (const MemberRow& m : facts.members) {
-    if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
-    re2::StringPiece name(m.path);
-    name.remove_prefix(m.path.rfind('/') + 1);
-    if (m.host && name.find(re2::StringPiece(*m.host)) != re2::StringPiece::npos) continue;
-    for (std::string number; re2::RE2::FindAndConsume(&name, kNumber, &number);)
-      if (jobs.count(number) > 0) out.insert(number);
-  }
-  return out;
-}
-
 // Those of `jobs` that had any of the machines that the bundle holds files of.
 Jobs of_machines(const Facts& facts, const Jobs& jobs) {
   constexpr std::size_t kMostNodes = 4096;  // of a record; the first of them tell as much
@@ -73,6 +58,56 @@ Jobs of_machines(const Facts& facts, const Jobs& jobs) {
   return out;
 }
 
+// Numbers in the name of a file that are words of it.
+Jobs numbers_of(const MemberRow& m) {
+  static const re2::RE2 kNumber(R"((?:^|[^0-9A-Za-z])(\d{3,12})(?:[^0-9A-Za-z]|$))");
+  Jobs out;
+  re2::StringPiece name(m.path);
+  name.remove_prefix(m.path.rfind('/') + 1);
+  if (m.host && name.find(re2::StringPiece(*m.host)) != re2::StringPiece::npos) return out;
+  for (std::string number; re2::RE2::FindAndConsume(&name, kNumber, &number);) out.insert(number);
+  return out;
+}
+
+// Those of `jobs` whose number is a word of the name of a log: "train-4711.log". A number in a
+// machine's name is none.
+Jobs named(const Facts& facts, const Jobs& jobs) {
+  Jobs out;
+  for (const MemberRow& m : facts.members)
+    if (m.kind == "file" && m.text_kind != "kernel" && m.text_kind != "data")
+      for (const std::string& number : numbers_of(m))
+        if (jobs.count(number) > 0) out.insert(number);
+  return out;
+}
+
+// When each began, as its record prints it: one clock, so that texts compare.
+std::map<std::string, std::string> starts_of(const Facts& facts) {
+  std::map<std::string, std::string> out;
+  for (const ConfigRow& c : facts.configs)
+    if (c.name == "slurm.job.start") {
+      std::string& start = out[number_of(c)];
+      start = std::max(start, c.value.substr(c.value.find(' ') + 1));
+    }
+  return out;
+}
+
+// Of several that ran on the same machines one after the other, the last; "" where one has no
+// record.
+std::string last_of(const Facts& facts, const Jobs& jobs) {
+  const auto starts = starts_of(facts);
+  std::set<std::string> nodes;
+  for (const ConfigRow& c : facts.configs)
+    if (c.name == "slurm.job.nodes" && jobs.count(number_of(c)) > 0)
+      nodes.insert(c.value.substr(c.value.find(' ') + 1));
+  std::string last, when;
+  for (const std::string& job : jobs) {
+    const auto start = starts.find(job);
+    if (start == starts.end() || nodes.size() != 1) return {};
+    if (start->second > when) last = job, when = start->second;
+  }
+  return last;
+}
+
 std::string only(const Jobs& jobs) { return jobs.size() == 1 ? *jobs.begin() : std::string(); }
 
 }  // namespace
@@ -84,7 +119,27 @@ std::string job_by_number(const Facts& facts) {
       if (!own.empty() && (recorded.count(own) > 0 || own == facts.manifest->job_id)) return own;
   const Jobs in_paths = in_names(facts);
   if (in_paths.size() == 1) return only(in_paths);
-  return recorded.size() < 2 ? only(recorded) : only(named(facts, recorded));
+  if (recorded.size() < 2) return only(recorded);
+  const Jobs of_logs = named(facts, recorded);
+  return of_logs.size() == 1 ? only(of_logs) : last_of(facts, of_logs);
+}
+
+std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& job) {
+  const auto starts = starts_of(facts);
+  std::set<MemberId> out;
+  const auto own = starts.find(job);
+  if (own == starts.end()) return out;
+  for (const MemberRow& m : facts.members) {
+    if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
+    const Jobs numbers = numbers_of(m);
+    if (numbers.empty() || numbers.count(job) > 0) continue;
+    if (std::any_of(numbers.begin(), numbers.end(), [&](const std::string& number) {
+          const auto start = starts.find(number);
+          return start != starts.end() && start->second < own->second;
+        }))
+      out.insert(m.id);
+  }
+  return out;
 }
 
 std::string job_in_question(const Facts& facts) {

@@ -1,6 +1,7 @@
 // Which of the jobs that a scheduler's records speak of is the one in question.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "analyze/facts/facts.hpp"
@@ -14,5 +15,8 @@ std::string job_by_number(const Facts& facts);
 // That, else the only recorded one that had any of the machines that the bundle is of: good enough
 // for a frame of time, and not to say that it went well.
 std::string job_in_question(const Facts& facts);
+
+// Files named after jobs of the same records that began before `job`.
+std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& job);
 
 }  // namespace culprit::analyze

@@ -136,6 +136,8 @@ class ProgramOutput {
     if (m == nullptr || rule == nullptr || members_.count(e.place.member) != 0 ||
         rule->origin == Origin::bmc)
       return Speaker::job;
+    if (rule->meaning.cause == CauseKind::crash && unit_of(e.detail) == "kernel")
+      return Speaker::machine;  // of whichever program it was
     // What sets the clock speaks of the whole machine, and so does the kernel of its driver.
     const bool environment = rule->meaning.cause == CauseKind::environment &&
                              rule->origin == Origin::any && e.event_class != "clock_stepped";
@@ -360,6 +362,7 @@ void name_owners_of_xid_45(std::vector<Signal>& signals) {
 struct EventGroup {
   std::map<std::string, std::vector<const EventRow*>> by_path;
   bool hearsay = false, stranger = false;  // of all of its rows
+  bool before = false;                     // each by itself, however uncertain their times are
   Speaker speaker = Speaker::job;          // of all of its rows, of what no device reports
 };
 
@@ -385,6 +388,7 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
                                        : "")];
     group.hearsay = hearsay;
     group.stranger = stranger;
+    group.before = before;
     group.speaker = speaker;
     group.by_path[m->path].push_back(&e);
   }
@@ -457,6 +461,7 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
   s.state = reads_state(m);
   s.hearsay = group.hearsay;
   s.stranger = group.stranger;
+  s.before_job = group.before;
   s.speaker = group.speaker;
   // What a program prints of other machines is about its text, not about them.
   if (s.hearsay) s.host = m->host;
@@ -591,7 +596,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     out.push_back(signal_of_exception(rows, facts, pack));
   mark_absent(facts, out);
   // Before the job: an old fault of the same machine is history, not cause.
-  for (Signal& s : out) s.before_job = before_job(facts, s.end, s.uncertainty);
+  for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);
   name_owners_of_xid_45(out);
   sort_rows(out, earlier);
   return out;

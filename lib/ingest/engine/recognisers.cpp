@@ -9,8 +9,8 @@ namespace culprit::ingest {
 extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode,
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
-extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress,
-    kProgressBar, kFinished, kCheckpoint;
+extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
+    kGenericProgress, kProgressBar, kFinished, kCheckpoint;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -42,6 +42,7 @@ constexpr const Recogniser* kAll[] = {
     &kNemo,
     &kTorchtitan,
     &kHuggingface,
+    &kComposer,
     &kGenericProgress,
     &kProgressBar,
     &kFinished,

@@ -1,0 +1,51 @@
+// Which pods are the job's, and events that speak of others.
+#include <gtest/gtest.h>
+
+#include "analyze/facts/job_pods.hpp"
+
+namespace culprit::analyze {
+namespace {
+
+TEST(JobPods, WhatControllersAppendIsNoPartOfTheName) {
+  EXPECT_EQ(pod_stem("titan-d34b-worker-13"), "titan-d34b");
+  EXPECT_EQ(pod_stem("titan-d34b-master-0"), "titan-d34b");
+  EXPECT_EQ(pod_stem("mxt-70b-c4-slice-job-0-0-sww2z"), "mxt-70b-c4-slice");
+  EXPECT_EQ(pod_stem("trainer-7d9f8b6c5d-x2x4z"), "trainer");
+  EXPECT_EQ(pod_stem("solo"), "solo");
+}
+
+Facts bundle() {
+  Facts facts;
+  for (const char* path : {"pods/llama-sft-worker-0.log", "pods/llama-sft-worker-1.log"}) {
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size() + 1);
+    m.path = path;
+    facts.members.push_back(m);
+    IdentityRow i;
+    i.source = "pod";
+    i.host = Host("n1");
+    i.address = std::string(path).substr(5, 18);
+    facts.identities.push_back(i);
+  }
+  return facts;
+}
+
+EventRow event(const char* message) {
+  EventRow e;
+  e.message = message;
+  return e;
+}
+
+TEST(JobPods, EventsOfOtherPodsAreToldApart) {
+  const JobPods pods(bundle());
+  EXPECT_TRUE(pods.another(event("Warning FailedScheduling pod/finetune-k2jjf 0/64 nodes")));
+  EXPECT_TRUE(pods.another(event("Unable to attach volumes pod=\"team-b/nb-5fvxp-0\"")));
+  EXPECT_FALSE(pods.another(event("Warning FailedMount pod/llama-sft-worker-1 MountVolume")));
+  EXPECT_FALSE(pods.another(event("Normal Stopped jobset/llama-sft Preempted")));
+  EXPECT_FALSE(pods.another(event("Warning NodeNotReady node/n1 Node is not ready")));
+  EXPECT_FALSE(JobPods(Facts()).another(event("Warning FailedScheduling pod/finetune-k2jjf")))
+      << "no pod is known to be the job's";
+}
+
+}  // namespace
+}  // namespace culprit::analyze
