@@ -343,9 +343,9 @@ class Sieve {
     return after;
   }
 
-  // When others began to notice that something had failed.
+  // The machine itself reports it when others began to notice that something had failed.
   bool at_the_end(const Finding& f) const {
-    return f.start && out_.first_consequence &&
+    return f.origin == Origin::kernel && f.start && out_.first_consequence &&
            std::abs(*out_.first_consequence - *f.start) <= params_.same_moment;
   }
 

@@ -154,10 +154,14 @@ TEST(Ladder, MemoryThatRanOutOnSeveralHostsIsNoFaultOfOne) {
   memory.ranks = Ranks({0, 1, 8, 9});
   memory.hosts = Hosts({"n01", "n02"});
   memory.host = Host("n01");
-  const Finding fault = machine("n01", 100 * kMinute, "gpu_xid/48");
+  Finding fault = machine("n01", 100 * kMinute, "gpu_xid/48");
   EXPECT_EQ(decide::decide(job({memory, fault})).action, Action::rollback);
+  EXPECT_EQ(decide::decide(job({memory, fault, timeouts(101 * kMinute)})).action, Action::rollback)
+      << "another program's word";
+  fault.origin = Origin::kernel;
   EXPECT_EQ(decide::decide(job({memory, fault, timeouts(101 * kMinute)})).action, Action::isolate)
       << "it stands where the job ended, and nothing says when memory ran out";
+  fault.origin = Origin::any;
   memory.start = memory.end = 130 * kMinute;
   EXPECT_EQ(decide::decide(job({memory, fault})).action, Action::isolate) << "it came before";
 }

@@ -385,14 +385,15 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
       for (; *f->start - *list[first]->start > kTogether; ++first)
         for (const Host& host : list[first]->hosts)
           if (const auto its = together.find(host); --its->second == 0) together.erase(its);
-      const bool flap = f->outcome == Outcome::ruled_out && f->severity == Severity::warning &&
-                        f->symptom == Symptom::infiniband_error &&
-                        f->id.find("/before/") == std::string::npos;
+      const bool flap =
+          f->outcome == Outcome::ruled_out && (f->severity == Severity::warning || f->transient) &&
+          f->symptom == Symptom::infiniband_error && f->id.find("/before/") == std::string::npos;
       if (!flap || together.size() < params.many_links) continue;
       if (auto* line = std::get_if<LineFacts>(&f->facts)) line->hosts_at_once = together.size();
       f->confidence = confidence::kFoldedXid;
       f->why = say(Phrase::links_of_many_failed, together.size());
       f->outcome = Outcome::fired;
+      f->transient = false;
     }
   }
 }
