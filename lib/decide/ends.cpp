@@ -66,18 +66,20 @@ bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
 }
 
 // What machines' logs report and what does not concern the job.
-std::set<const Finding*> surroundings_of(const Walk& w) {
+std::set<const Finding*> surroundings_of(const Walk& w, Unplaced unplaced) {
   std::set<const Finding*> out;
   for (const Excluded& e : w.first.excluded)
     if (e.reason == Exclusion::surroundings || e.reason == Exclusion::ran_on ||
-        e.reason == Exclusion::not_of_job)
+        e.reason == Exclusion::not_of_job ||
+        (unplaced == Unplaced::left_out && e.reason == Exclusion::unplaced &&
+         e.finding->origin != Origin::any))
       out.insert(e.finding);
   return out;
 }
 
 }  // namespace
 
-Text failure(const Walk& w) {
+Text failure(const Walk& w, Unplaced unplaced) {
   const Finding* word = earlier_word(w);
   std::int64_t worst = 0;
   for (const ExitFact& x : w.incident.exits)
@@ -86,7 +88,7 @@ Text failure(const Walk& w) {
           !(x.time && word->start && *x.time + 2 * kSecond < *word->start)))
       worst = x.code;
   const bool zero = ended_well(w);
-  const std::set<const Finding*> surroundings = surroundings_of(w);
+  const std::set<const Finding*> surroundings = surroundings_of(w, unplaced);
   const bool trouble =
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
         return f.outcome == Outcome::fired && f.severity >= Severity::distributed &&

@@ -48,54 +48,8 @@ void accuse(Verdict& v, const Cause& c) {
              one->host ? confirmed(c, one->confidence, *one->host) : one->confidence, {one->id});
 }
 
-constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
 // Power units of two machines do not fail in one moment; what feeds them does.
 constexpr std::string_view kPowerLost = "host_power_lost";
-
-// Of no machine of this job.
-bool elsewhere(const Walk& w, const Finding& f) {
-  const auto& hosts = w.incident.job_hosts;
-  return (!hosts.empty() && !std::binary_search(hosts.begin(), hosts.end(), *f.host)) ||
-         std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) {
-           return e.finding == &f && e.reason == Exclusion::not_of_job;
-         });
-}
-
-// The only machine whose GPU failed the vendor's diagnostic: with wrong numbers in the job that is
-// a second source, which knows nothing of the first.
-const Finding* failed_diagnostic(const Walk& w) {
-  const Finding* out = nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.event_class == kDiagnosticFailed && f.host &&
-        !elsewhere(w, f)) {
-      if (out != nullptr && out->host != f.host) return nullptr;
-      out = &f;
-    }
-  return out;
-}
-
-std::vector<const Finding*> wrong_numbers(const Walk& w) {
-  std::vector<const Finding*> out;
-  for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && kind_of(f) == CauseKind::numerics) out.push_back(&f);
-  return out;
-}
-
-Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
-  Verdict& v = w.verdict;
-  v.action = Action::isolate;
-  v.symptom = Symptom::nan_value;
-  v.start = c.start;
-  v.precision = Precision::exact;
-  std::vector<std::string> because{diagnostic.id};
-  for (const std::string& id : ids(c.findings)) because.push_back(id);
-  target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
-  v.summary = say(Phrase::computes_wrongly, inside(c.findings.front()->title), at(c.start),
-                  *diagnostic.host);
-  drain(w, *diagnostic.host, "wrong results");
-  if (!diagnostic.advice.empty()) next(v, NextKind::plan, diagnostic.advice);
-  return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
-}
 
 // At most one of these machines is the cause, and nothing says which: all are checked, the first
 // few named.
@@ -183,21 +137,6 @@ Answer without_story(Walk& w, const Cause& first, const std::vector<const Findin
                                 : say(Phrase::faults_without_story, list(hosts, 8));
   return one_of_several(w, first, std::move(because), std::move(summary),
                         say(Phrase::faults_at_other_times, hosts.size()));
-}
-
-// A diagnostic that is run after wrong numbers bears them out.
-std::optional<Answer> borne_out(Walk& w, const Cause& c) {
-  const Finding* diagnostic = failed_diagnostic(w);
-  if (diagnostic == nullptr) return std::nullopt;
-  Cause wrong = c;
-  std::erase_if(wrong.findings,
-                [](const Finding* one) { return one->event_class == kDiagnosticFailed; });
-  if (wrong.findings.empty()) wrong.findings = wrong_numbers(w);
-  if (wrong.findings.empty() ||
-      !std::all_of(wrong.findings.begin(), wrong.findings.end(),
-                   [](const Finding* one) { return kind_of(*one) == CauseKind::numerics; }))
-    return std::nullopt;
-  return computes_wrongly(w, wrong, *diagnostic);
 }
 
 }  // namespace
@@ -718,78 +657,6 @@ Answer network_alerts(Walk& w) {
   for (const Host& host : c->hosts) drain(w, host, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
-}
-
-Answer diverged(Walk& w) {
-  const Cause* c = w.best(CauseKind::numerics);
-  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
-  if (failed_diagnostic(w) != nullptr || c->findings.front()->event_class == "replica_divergence")
-    return ruled_out(say(Phrase::computes_wrongly_somewhere));
-  const auto rose =
-      std::find_if(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-        return f.analysis == Analysis::divergence && f.outcome == Outcome::fired;
-      });
-  if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
-  const auto& facts = std::get<DivergenceFacts>(rose->facts);
-  Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  v.symptom = Symptom::nan_value;
-  v.start = c->start;
-  v.precision = Precision::candidates;
-  std::vector<std::string> because{rose->id};
-  for (std::string& id : ids(c->findings)) because.push_back(std::move(id));
-  target(v, {SubjectKind::job, "job"}, confidence::kDiverged, because);
-  v.summary = say(Phrase::diverged_before_nan, rose->why, at(c->start));
-  next(v, NextKind::plan, say(Phrase::back_before_the_rise, facts.from));
-  next(v, NextKind::plan, say(Phrase::if_it_rises_again));
-  return taken(rose->why);
-}
-
-Answer numerics(Walk& w) {
-  const Cause* c = w.best(CauseKind::numerics);
-  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
-  if (const Finding* f = failed_diagnostic(w)) return computes_wrongly(w, *c, *f);
-  const Finding* named = nullptr;
-  for (const Finding* f : c->findings)
-    if (f->event_class == "train_nan_abort") {
-      named = f;
-      break;
-    }
-  Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.symptom = Symptom::nan_value;
-  v.start = c->start;
-  v.precision = Precision::candidates;
-  // Gradients are summed over all ranks: what all report at once began with none of them.
-  std::set<Rank> reporters;
-  for (const Finding* f : c->findings)
-    if (f->event_class == "train_nan_abort") reporters.insert(f->ranks.begin(), f->ranks.end());
-  const bool replicas = c->findings.front()->event_class == "replica_divergence";
-  const bool everywhere =
-      reporters.size() > 1 && 2 * reporters.size() > std::max<std::size_t>(w.incident.ranks, 2);
-  if (replicas) {
-    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
-    v.summary =
-        say(Phrase::replicas_differ, at(c->start), quoted(message_of(*c->findings.front()), 200));
-  } else if (everywhere) {
-    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
-    v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), at(c->start));
-  } else if (named != nullptr) {
-    for (const Rank r : named->ranks)
-      if (v.targets.size() < 4)
-        target(v, {SubjectKind::rank, std::to_string(number_of(r))}, confidence::kNumericsRank,
-               {named->id});
-    v.summary =
-        say(Phrase::gradients_not_numbers,
-            named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),
-            at(c->start));
-  } else {
-    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
-    v.summary = say(Phrase::loss_not_a_number_anywhere, at(c->start));
-    next(v, NextKind::collect, say(Phrase::collect_nan_rank));
-  }
-  next(v, NextKind::plan, say(Phrase::bitwise_alignment));
-  return taken(say(Phrase::no_machine_explains));
 }
 
 }  // namespace culprit::decide

@@ -148,7 +148,7 @@ Agreement agreement(const Walk& w, const Host& host) {
 // One host alone has a slower setting, in a job that did not fail.
 std::optional<Answer> slow_setting(Walk& w) {
   const std::vector<const Finding*> odd = slower_settings(w);
-  if (odd.empty() || !failure(w).empty()) return std::nullopt;
+  if (odd.empty() || !failure(w, Unplaced::left_out).empty()) return std::nullopt;
   const Finding& f = *odd.front();
   const Host& host = f.hosts.front();
   const auto& setting = std::get<SettingFacts>(f.facts);
@@ -205,7 +205,7 @@ Answer slow_job(Walk& w) {
   const Finding& f = *slow.front();
   const double factor = slow_of(f).factor;
   Verdict& v = w.verdict;
-  if (const Text why = failure(w); !why.empty()) {
+  if (const Text why = failure(w, Unplaced::left_out); !why.empty()) {
     next(v, NextKind::plan,
          say(Phrase::slow_before_failure, factor, lasted(f),
              f.subject.kind == SubjectKind::job ? Text() : say(Phrase::by_place, outlier_name(f))));

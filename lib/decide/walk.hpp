@@ -88,11 +88,18 @@ bool timed_out(const Walk& w);
 // Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp
 bool ended_well(const Walk& w);
 
-// Why this is a job that failed; empty when nothing says so.
-Text failure(const Walk& w);
+// What machines report at moments that nothing ties to the job: it may have ended it, or is another
+// story beside a job that only its own output tells of.
+enum class Unplaced { counts, left_out };
 
-// The steps, each in the file that it belongs to: ends.cpp, faults.cpp, process_ends.cpp,
-// communication.cpp, waiting.cpp, slowness.cpp.
+// Why this is a job that failed; empty when nothing says so.
+Text failure(const Walk& w, Unplaced unplaced = Unplaced::counts);
+
+// The same cause, where a diagnostic that was run after wrong numbers bears them out. numerics.cpp
+std::optional<Answer> borne_out(Walk& w, const Cause& c);
+
+// The steps, each in the file that it belongs to: ends.cpp, faults.cpp, numerics.cpp,
+// process_ends.cpp, communication.cpp, waiting.cpp, slowness.cpp.
 #define CULPRIT_STEP(step) Answer step(Walk& w);
 CULPRIT_LADDER(CULPRIT_STEP)
 #undef CULPRIT_STEP

@@ -100,7 +100,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough))
     CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
                                                               pace.parts, outliers, all)));
-  CULPRIT_CHECK(keep(Analysis::divergence, analyze::divergence_findings(facts, pace.steps)));
+  CULPRIT_CHECK(keep(Analysis::divergence, analyze::divergence_findings(facts, pace.steps, all)));
   return all;
 }
 

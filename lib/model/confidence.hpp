@@ -55,7 +55,12 @@ inline constexpr double kIncompleteBundle = 0.85;
 inline constexpr double kLeastToIsolate = 0.6;
 inline constexpr double kComputesWrongly =
     0.85;  // wrong numbers in the job, and the only machine that fails the diagnostic
-inline constexpr double kSettled = 0.9;  // an isolation of which nothing more is asked
+inline constexpr double kOtherGpuDiffers =
+    0.9;  // a step repeated on two GPUs: the first agrees with itself, the second with neither
+inline constexpr double kSameGpuDiffersAgain =
+    0.9;  // one GPU, and no other, does not reproduce its own results at separate times
+inline constexpr double kSameGpuDiffersOnce = 0.55;  // once: a particle may have passed
+inline constexpr double kSettled = 0.9;              // an isolation of which nothing more is asked
 // From here on a machine's own fault counts as the failure of a job of which nothing else says that
 // it failed.
 inline constexpr double kSureOfMachine = 0.9;

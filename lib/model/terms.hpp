@@ -13,6 +13,8 @@
 #define CULPRIT_LADDER(STEP) \
   /* an empty bundle proves nothing */ \
   STEP(bundle_empty) \
+  /* a GPU that gives another result when it repeats a step, or than another GPU -> isolate */ \
+  STEP(data_corruption) \
   /* no failure, but a GPU slowed by its own hardware -> mitigate */ \
   STEP(gpu_throttled) \
   /* no failure, but slower than it could be -> mitigate, isolate, or it is over */ \

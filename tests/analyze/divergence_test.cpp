@@ -9,9 +9,11 @@
 namespace culprit::analyze {
 namespace {
 
-// The loss of step i, and the step from which on it is none.
+// The loss of step i, and the step from which on it is none; the program may say that its numbers
+// overflowed.
 template <class Loss>
-std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss) {
+std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss,
+                            const std::string& last_word = {}) {
   JobSteps job;
   for (std::size_t i = 0; i < steps; ++i) {
     job.iteration.push_back(static_cast<std::int64_t>(100 + i));
@@ -25,7 +27,10 @@ std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss) {
     job.attempt.push_back(0);
     job.place.push_back({1, i + 1, 0, 0});
   }
-  return divergence_findings({}, job);
+  Finding end;
+  end.analysis = Analysis::classify;
+  end.event_class = last_word;
+  return divergence_findings({}, job, std::vector{end});
 }
 
 double noise(double i) { return 0.05 * std::sin(i * 12.9898) * std::cos(i * 78.233); }
@@ -55,6 +60,19 @@ TEST(Divergence, AWanderingLossThatStayedANumber) {
   EXPECT_TRUE(judged(200, 200, [](double i) { return 2 + 0.05 * i; }).empty());
   EXPECT_TRUE(judged(20, 18, [](double i) { return 2 + 0.5 * i; }).empty()) << "too few steps";
   EXPECT_TRUE(judged(200, 190, [](double i) { return 3 + 0.2 * std::sin(i / 9); }).empty());
+}
+
+// Gradients overflow until the loss scale is at its minimum; each loss is still printed as a
+// number.
+TEST(Divergence, OverflowsBehindALossThatStayedANumber) {
+  const auto rising = [](double i) { return (i < 100 ? 2.3 : 2.3 + 0.02 * (i - 100)) + noise(i); };
+  const auto found = judged(200, 200, rising, "train_nan_abort");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(std::get<DivergenceFacts>(found[0].facts).to, 299);
+  EXPECT_EQ(found[0].evidence.size(), 2u);
+  EXPECT_TRUE(judged(200, 200, rising, "nccl_watchdog_timeout").empty());
+  const auto flat = [](double i) { return 2.3 + noise(i); };
+  EXPECT_TRUE(judged(200, 200, flat, "train_nan_abort").empty());
 }
 
 }  // namespace

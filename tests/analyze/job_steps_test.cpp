@@ -123,5 +123,31 @@ TEST(JobSteps, LogsOfOtherTimesAreReadOneAfterAnother) {
   EXPECT_EQ(step_logs(facts), (std::vector<MemberId>{3, 2}));
 }
 
+// Without times the numbers of the steps tell that one run goes on where the other ended.
+TEST(JobSteps, LogsWithoutTimesGoOnWhereTheOtherEnded) {
+  Facts facts;
+  const auto log = [&](std::string path, std::int64_t from, std::int64_t to) {
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size()) + 1;
+    m.path = std::move(path);
+    m.kind = "file";
+    m.order = m.id;
+    facts.members.push_back(m);
+    ProgressSpan s;
+    s.member = m.id;
+    s.rows = static_cast<std::uint64_t>(to - from);
+    s.first.iteration = from;
+    s.last.iteration = to;
+    s.last.iteration_ms = 10;
+    facts.progress.push_back(s);
+  };
+  log("run8.log", 6101, 8000);
+  log("run7.log", 5001, 6100);
+  log("run8_copy_by_hand.log", 6500, 7000);
+  EXPECT_EQ(step_logs(facts), (std::vector<MemberId>{2, 1}));
+  facts.members[1].rank = Rank{3};
+  EXPECT_EQ(step_logs(facts), (std::vector<MemberId>{1})) << "of another rank, cut elsewhere";
+}
+
 }  // namespace
 }  // namespace culprit::analyze

@@ -82,7 +82,11 @@ TEST(Progress, LinesOfEveryFramework) {
        {"step 120/400 | loss 3.2 | 41 ms/step", "generic", 120, 400, 41, 3.2},
        {"iter 7 | loss 3.25 | lr 1e-4 | 1.5 s/it", "generic", 7, -1, 1500, 3.25},
        {"[worker 3] step 9, loss: 0.5, 120ms/step", "generic", 9, -1, 120, 0.5},
-       {"step 9 | loss scale 3.2 | 4 ms/step", nullptr},
+       {"step 9 | loss scale 3.2 | 4 ms/step", "generic", 9, -1, 4},
+       {"step 9 | 4 ms/step", "generic", 9, -1, 4},
+       {">> step 340: 12.5s/10it, 1,020 tok/s/gpu", "generic", 340, -1, 1250},
+       {"step 340: 1,020 tok/s/gpu", nullptr},
+       {"loaded 12 shards, 0.4 s/it", nullptr},
        {"{'loss': 'what'}", nullptr}}) {
     const auto rows = read_text(std::string(want.line) + "\n");
     EXPECT_EQ(rows.reasons(), "") << want.line;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -47,9 +48,19 @@ bool rises(std::span<const double> loss, const DivergenceParams& params) {
   return true;
 }
 
+// The program itself said that its numbers are none: losses may still be printed as numbers while
+// gradients overflow and the loss scale falls to its minimum.
+bool stopped_on_numbers(std::span<const Finding> classified) {
+  return std::any_of(classified.begin(), classified.end(), [](const Finding& f) {
+    return f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
+           f.event_class == "train_nan_abort";
+  });
+}
+
 }  // namespace
 
 std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& steps,
+                                         std::span<const Finding> classified,
                                          const DivergenceParams& params) {
   std::vector<std::size_t> good;  // steps of the last run up to the first that is no number
   std::size_t bad = steps.size();
@@ -60,7 +71,9 @@ std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& ste
     else if (std::isfinite(steps.loss[i]))
       good.push_back(i);
   }
-  if (bad == steps.size() || good.size() < params.least + params.window) return {};
+  if (good.size() < params.least + params.window ||
+      (bad == steps.size() && !stopped_on_numbers(classified)))
+    return {};
   std::vector<double> loss(good.size());
   std::transform(good.begin(), good.end(), loss.begin(),
                  [&](std::size_t i) { return steps.loss[i]; });
@@ -82,14 +95,15 @@ std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& ste
   f.confidence = confidence::kDiverged;
   const std::size_t from = good[lowest], to = good.back();
   if (steps.time[from] != kNoValue) f.start = steps.time[from];
-  if (steps.time[bad] != kNoValue) f.end = steps.time[bad];
+  const std::size_t last = bad == steps.size() ? to : bad;
+  if (steps.time[last] != kNoValue) f.end = steps.time[last];
   f.count = good.size() - lowest;
   f.title = say(Phrase::loss_diverged);
   f.why = say(Phrase::loss_rose, fmt::format("{:.4g}", steps.loss[from]), steps.iteration[from],
               fmt::format("{:.4g}", steps.loss[to]), steps.iteration[to]);
   f.facts =
       DivergenceFacts{steps.iteration[from], steps.iteration[to], steps.loss[from], steps.loss[to]};
-  for (const std::size_t i : {from, to, bad})
+  for (const std::size_t i : std::set{from, to, last})
     f.evidence.push_back(facts.evidence(
         steps.place[i],
         steps.iteration[i] == kNoValue

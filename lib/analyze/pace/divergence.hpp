@@ -1,9 +1,10 @@
-// Whether the loss rose for long before it was no number. All ranks sum their gradients, so a slow
-// rise is the training's own: learning rate, data, precision or code; what a device computes
-// wrongly shows from one step to the next. Chowdhery et al., PaLM (2022), section 5.1: such runs go
-// on from a checkpoint well before the rise, with other data or settings.
+// Whether the loss rose for long before it, or the gradients, were no numbers. All ranks sum their
+// gradients, so a slow rise is the training's own: learning rate, data, precision or code; what a
+// device computes wrongly shows from one step to the next. Chowdhery et al., PaLM (2022), section
+// 5.1: such runs go on from a checkpoint well before the rise, with other data or settings.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
@@ -20,9 +21,10 @@ struct DivergenceParams {
   double noise = 5;        // times the usual distance of neighbours
 };
 
-// One finding, "divergence/loss", of the last run; none where the loss stayed a number or did not
-// rise.
+// One finding, "divergence/loss", of the last run; none where the loss did not rise, or where loss
+// and gradients stayed numbers. classified: what the program said of its end.
 std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& steps,
+                                         std::span<const Finding> classified,
                                          const DivergenceParams& params = {});
 
 }  // namespace culprit::analyze

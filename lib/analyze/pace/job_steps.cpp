@@ -27,6 +27,14 @@ bool overlap(const ProgressSpan& a, const ProgressSpan& b) {
   return *a.first.time_ns <= *b.last.time_ns && *b.first.time_ns <= *a.last.time_ns;
 }
 
+// Of logs without times: one ends before the step with which the other begins, so no process wrote
+// both at once. Of one rank, since every rank's log may be cut at another place.
+bool counts_on(const ProgressSpan& a, const ProgressSpan& b) {
+  if (!a.first.iteration || !a.last.iteration || !b.first.iteration || !b.last.iteration)
+    return false;
+  return *a.last.iteration < *b.first.iteration || *b.last.iteration < *a.first.iteration;
+}
+
 // The usual time from one reported step to the next, whoever prints it first, ns; NaN without
 // times.
 double usual_gap(const StepTable& table) {
@@ -126,16 +134,20 @@ std::vector<MemberId> step_logs(const Facts& facts) {
     const bool another_time =
         std::all_of(chosen.begin(), chosen.end(), [&](const Candidate& other) {
           const bool timed = c.span->first.time_ns && other.span->first.time_ns;
-          return timed ? !overlap(*c.span, *other.span)
-                       : c.member->attempt && other.member->attempt &&
-                             *c.member->attempt != *other.member->attempt;
+          if (timed) return !overlap(*c.span, *other.span);
+          if (c.member->attempt && other.member->attempt)
+            return *c.member->attempt != *other.member->attempt;
+          return c.member->rank == other.member->rank && c.member->host == other.member->host &&
+                 counts_on(*c.span, *other.span);
         });
     if (another_time) chosen.push_back(c);
   }
   sort_rows(chosen, [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.span->first.time_ns.value_or(0), a.member->attempt.value_or(0),
-                      a.member->order) < std::tuple(b.span->first.time_ns.value_or(0),
-                                                    b.member->attempt.value_or(0), b.member->order);
+    const auto key = [](const Candidate& c) {
+      return std::tuple(c.span->first.time_ns.value_or(0), c.member->attempt.value_or(0),
+                        c.span->first.iteration.value_or(0), c.member->order);
+    };
+    return key(a) < key(b);
   });
   std::vector<MemberId> out;
   for (const Candidate& c : chosen) out.push_back(c.member->id);

@@ -158,7 +158,7 @@ class Joined {
     slow.transient = transient;
     if (facts_.world_size > 0)
       slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
-    slow.from_start = interval.from_start;
+    slow.from_start = interval.from_start || first_of_attempt;
     blame(leads, parts, f, slow);
     f.facts = slow;
     support(f, slow.first, parts);

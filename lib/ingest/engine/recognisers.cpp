@@ -10,7 +10,7 @@ extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, k
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
-    kGenericProgress, kProgressBar, kFinished, kCheckpoint;
+    kGenericProgress, kStepTime, kProgressBar, kFinished, kCheckpoint;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -44,6 +44,7 @@ constexpr const Recogniser* kAll[] = {
     &kHuggingface,
     &kComposer,
     &kGenericProgress,
+    &kStepTime,
     &kProgressBar,
     &kFinished,
     &kCheckpoint,

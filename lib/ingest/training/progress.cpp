@@ -243,7 +243,7 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
 }
 
 // Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 |
-// train_loss: 0.4".
+// train_loss: 0.4", or with a step number and how long a step takes, "step 2010: 39.9s/10it".
 Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   for (const std::string_view other :
@@ -256,9 +256,9 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   // the start, unless it is in ms.
   static const re2::RE2 kTook(
       R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time[ _]per[ _](?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?\s*[=:]\s*(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
-  // "41 ms/step", "1.2s/it": the unit says what it is a time of.
+  // "41 ms/step", "1.2s/it", "39.9s/10it": the unit says what it is a time of.
   static const re2::RE2 kTimePerStep(
-      R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(?:step|iter(?:ation)?|it)\b)");
+      R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
   // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
   static const re2::RE2 kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
   static const re2::RE2 kBareTime(
@@ -267,25 +267,38 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   std::string total;
   const re2::StringPiece piece(text.data(), text.size());
   ProgressRow row = start(line, "generic");
-  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total) || !read_loss(text, row)) return {};
+  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total)) return {};
+  const bool has_loss = read_loss(text, row);
   row.iteration = step;
   if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
-  std::string of_name, took, text_after;
+  std::string of_name, took, text_after, steps;
   double ms = 0;
   bool odd = false;
   if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &text_after)) {
     const std::string& unit = text_after.empty() ? of_name : text_after;
     if (const auto value = number(took, odd); value && !unit.empty())
       row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
-  } else if (double each = 0; re2::RE2::PartialMatch(piece, kTimePerStep, &each, &text_after)) {
-    row.iteration_ms = text_after[0] == 'm' || text_after[0] == 'M' ? each : each * 1e3;
+  } else if (double each = 0;
+             re2::RE2::PartialMatch(piece, kTimePerStep, &each, &text_after, &steps)) {
+    const double of = steps.empty() ? 1 : std::strtod(steps.c_str(), nullptr);
+    if (of > 0)
+      row.iteration_ms = (text_after[0] == 'm' || text_after[0] == 'M' ? 1 : 1e3) * each / of;
   } else if (re2::RE2::PartialMatch(piece, kSeconds, &each)) {
     row.iteration_ms = each * 1e3;
   } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {
     row.iteration_ms = ms;
   }
+  if (!has_loss && !row.iteration_ms) return {};
   tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
+}
+
+// The same without a loss, by how long a step takes.
+Outcome read_step_time(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kLoss("(?i)loss");
+  const std::string_view text = line.line.message;
+  if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLoss)) return {};
+  return read_generic(line, reading);
 }
 
 constexpr std::string_view kMegatronWords[] = {"elapsed time per iteration"};
@@ -293,13 +306,16 @@ constexpr std::string_view kDeepspeedWords[] = {"] step=", "iter time (s):", "/g
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
-// The step, not the loss: progress bars are full of losses. Both must be there: counters called
-// global_step are everywhere.
+// The step, not the loss: progress bars are full of losses. A loss or a time per step must be there
+// too: counters called global_step are everywhere.
 constexpr std::string_view kGenericWords[] = {
     " step=",     " step:",   "|step=",   "[step ",   "global_step=", "iteration=",
     "iteration:", " iter=",   " iter:",   " Step ",   "ms/step",      " s/step",
     "s/iter",     "| loss 0", "| loss 1", "| loss 2", "| loss 3",     "| loss 4",
     "| loss 5",   "| loss 6", "| loss 7", "| loss 8", "| loss 9"};
+constexpr std::string_view kStepTimeWords[] = {"ms/step", " s/step", "s/iter",  "s/10it",
+                                               "s/20it",  "s/50it",  "s/100it", "s/10 it",
+                                               "s/20 it", "s/50 it", "s/100 it"};
 
 }  // namespace
 
@@ -328,5 +344,10 @@ constinit const Recogniser kGenericProgress{
     read_generic,
     {},
     "loss"};
+
+extern const Recogniser kStepTime;
+constinit const Recogniser kStepTime{"step-time",
+                                     "home-made loops: a step number and how long a step takes",
+                                     kStepTimeWords, read_step_time};
 
 }  // namespace culprit::ingest

@@ -1,0 +1,252 @@
+// Wrong numbers: who computes them, or whether the training made them itself.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "decide/walk.hpp"
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
+// Of no machine of this job.
+bool elsewhere(const Walk& w, const Finding& f) {
+  const auto& hosts = w.incident.job_hosts;
+  return (!hosts.empty() && !std::binary_search(hosts.begin(), hosts.end(), *f.host)) ||
+         std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) {
+           return e.finding == &f && e.reason == Exclusion::not_of_job;
+         });
+}
+
+// The only machine whose GPU failed the vendor's diagnostic: with wrong numbers in the job that is
+// a second source, which knows nothing of the first.
+const Finding* failed_diagnostic(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.event_class == kDiagnosticFailed && f.host &&
+        !elsewhere(w, f)) {
+      if (out != nullptr && out->host != f.host) return nullptr;
+      out = &f;
+    }
+  return out;
+}
+
+std::vector<const Finding*> wrong_numbers(const Walk& w) {
+  std::vector<const Finding*> out;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && kind_of(f) == CauseKind::numerics) out.push_back(&f);
+  return out;
+}
+
+Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
+  Verdict& v = w.verdict;
+  v.action = Action::isolate;
+  v.symptom = Symptom::nan_value;
+  v.start = c.start;
+  v.precision = Precision::exact;
+  std::vector<std::string> because{diagnostic.id};
+  for (const std::string& id : ids(c.findings)) because.push_back(id);
+  target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
+  v.summary = say(Phrase::computes_wrongly, inside(c.findings.front()->title), at(c.start),
+                  *diagnostic.host);
+  drain(w, *diagnostic.host, "wrong results");
+  if (!diagnostic.advice.empty()) next(v, NextKind::plan, diagnostic.advice);
+  return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
+}
+
+// A step that was repeated after wrong numbers (Megatron-LM's rerun state machine): on the same GPU
+// first, and where that agrees, on another one.
+constexpr std::string_view kSameGpuDiffers = "result_not_reproducible";
+constexpr std::string_view kSameGpuAgrees = "result_reproducible";
+constexpr std::string_view kOtherGpuDiffers = "result_differs_on_other_gpu";
+constexpr std::string_view kOtherGpuAgrees = "result_same_on_other_gpu";
+
+// What repeated steps say of one GPU, in all runs of the job.
+struct Repeated {
+  std::vector<const Finding*> findings;
+  std::optional<Nanoseconds> first, last;
+  std::set<std::string> lines;
+
+  void add(const Finding& f) {
+    findings.push_back(&f);
+    if (f.start && (!first || *f.start < *first)) first = f.start;
+    if (f.end && (!last || *f.end > *last)) last = f.end;
+    for (const Evidence& e : f.evidence) lines.insert(e.excerpt);
+  }
+  // Several files may print one occurrence: apart in time, or without times in their words.
+  bool again(Nanoseconds burst) const {
+    return first && last ? *last - *first > burst : lines.size() > 1;
+  }
+};
+
+std::map<Subject, Repeated> repeated_steps(const Walk& w, std::string_view event_class) {
+  std::map<Subject, Repeated> out;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.event_class == event_class && !f.hearsay && f.host &&
+        f.subject.kind == SubjectKind::gpu)
+      out[f.subject].add(f);
+  return out;
+}
+
+const Finding* fired(const Walk& w, std::string_view event_class) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
+        f.event_class == event_class)
+      return &f;
+  return nullptr;
+}
+
+// The GPU computes wrongly: `because` says how that was seen.
+Answer corrupts(Walk& w, const Subject& gpu, const Repeated& seen, double confidence,
+                Text because) {
+  Verdict& v = w.verdict;
+  const Finding& f = *seen.findings.front();
+  const bool sure = confidence >= confidence::kLeastToIsolate;
+  v.action = sure ? Action::isolate : Action::checks;
+  v.symptom = Symptom::nan_value;
+  v.start = seen.last;
+  v.precision = sure ? Precision::exact : Precision::candidates;
+  target(v, {SubjectKind::host, *f.host}, confidence, ids(seen.findings));
+  target(v, gpu, confidence, ids(seen.findings));
+  v.summary = std::move(because);
+  if (sure)
+    drain(w, *f.host, "wrong results");
+  else
+    next(v, NextKind::command, checks_of({*f.host}));
+  if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
+  return taken(say(Phrase::class_on_place, f.event_class, gpu.id));
+}
+
+Answer of_training(Walk& w, const Finding& same) {
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  v.symptom = Symptom::nan_value;
+  v.start = same.start;
+  v.precision = Precision::candidates;
+  target(v, {SubjectKind::job, "job"}, confidence::kDiverged, {same.id});
+  v.summary = say(Phrase::same_on_other_gpu, at(same.start));
+  next(v, NextKind::plan, say(Phrase::skip_data_of_step));
+  return taken(say(Phrase::class_on_place, same.event_class, "job"));
+}
+
+}  // namespace
+
+std::optional<Answer> borne_out(Walk& w, const Cause& c) {
+  const Finding* diagnostic = failed_diagnostic(w);
+  if (diagnostic == nullptr) return std::nullopt;
+  Cause wrong = c;
+  std::erase_if(wrong.findings,
+                [](const Finding* one) { return one->event_class == kDiagnosticFailed; });
+  if (wrong.findings.empty()) wrong.findings = wrong_numbers(w);
+  if (wrong.findings.empty() ||
+      !std::all_of(wrong.findings.begin(), wrong.findings.end(),
+                   [](const Finding* one) { return kind_of(*one) == CauseKind::numerics; }))
+    return std::nullopt;
+  return computes_wrongly(w, wrong, *diagnostic);
+}
+
+Answer data_corruption(Walk& w) {
+  const bool failed_so = w.best(CauseKind::numerics) != nullptr;
+  if (!failed_so && (w.best() != nullptr || !failure(w).empty()))
+    return ruled_out(say(Phrase::not_for_wrong_numbers));
+  if (const Finding* same = fired(w, kOtherGpuAgrees)) return of_training(w, *same);
+  if (const auto seen = repeated_steps(w, kSameGpuAgrees);
+      seen.size() == 1 && fired(w, kOtherGpuDiffers) != nullptr) {
+    const auto& [gpu, steps] = *seen.begin();
+    return corrupts(w, gpu, steps, confidence::kOtherGpuDiffers,
+                    say(Phrase::other_gpu_differs, gpu.id, at(steps.last)));
+  }
+  const auto seen = repeated_steps(w, kSameGpuDiffers);
+  if (seen.empty()) return ruled_out(say(Phrase::no_step_repeated));
+  std::vector<const Subject*> again;
+  for (const auto& [gpu, steps] : seen)
+    if (steps.again(w.params.same_burst)) again.push_back(&gpu);
+  // More GPUs than that: the step itself is not deterministic.
+  if (again.size() == 1 && seen.size() <= 2) {
+    const Repeated& steps = seen.at(*again.front());
+    return corrupts(w, *again.front(), steps, confidence::kSameGpuDiffersAgain,
+                    say(Phrase::same_gpu_differs_again, again.front()->id, at(steps.last)));
+  }
+  if (seen.size() > 1 || !failed_so)
+    return ruled_out(say(Phrase::repeated_steps_differ, seen.size()));
+  const auto& [gpu, steps] = *seen.begin();
+  return corrupts(w, gpu, steps, confidence::kSameGpuDiffersOnce,
+                  say(Phrase::same_gpu_differs_once, gpu.id, at(steps.last)));
+}
+
+Answer diverged(Walk& w) {
+  const Cause* c = w.best(CauseKind::numerics);
+  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
+  if (failed_diagnostic(w) != nullptr || c->findings.front()->event_class == "replica_divergence")
+    return ruled_out(say(Phrase::computes_wrongly_somewhere));
+  const auto rose =
+      std::find_if(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+        return f.analysis == Analysis::divergence && f.outcome == Outcome::fired;
+      });
+  if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
+  const auto& facts = std::get<DivergenceFacts>(rose->facts);
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  v.symptom = Symptom::nan_value;
+  v.start = c->start;
+  v.precision = Precision::candidates;
+  std::vector<std::string> because{rose->id};
+  for (std::string& id : ids(c->findings)) because.push_back(std::move(id));
+  target(v, {SubjectKind::job, "job"}, confidence::kDiverged, because);
+  v.summary = say(Phrase::diverged_before_nan, rose->why, at(c->start));
+  next(v, NextKind::plan, say(Phrase::back_before_the_rise, facts.from));
+  next(v, NextKind::plan, say(Phrase::if_it_rises_again));
+  return taken(rose->why);
+}
+
+Answer numerics(Walk& w) {
+  const Cause* c = w.best(CauseKind::numerics);
+  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
+  if (const Finding* f = failed_diagnostic(w)) return computes_wrongly(w, *c, *f);
+  const Finding* named = nullptr;
+  for (const Finding* f : c->findings)
+    if (f->event_class == "train_nan_abort") {
+      named = f;
+      break;
+    }
+  Verdict& v = w.verdict;
+  v.action = Action::checks;
+  v.symptom = Symptom::nan_value;
+  v.start = c->start;
+  v.precision = Precision::candidates;
+  // Gradients are summed over all ranks: what all report at once began with none of them.
+  std::set<Rank> reporters;
+  for (const Finding* f : c->findings)
+    if (f->event_class == "train_nan_abort") reporters.insert(f->ranks.begin(), f->ranks.end());
+  const bool replicas = c->findings.front()->event_class == "replica_divergence";
+  const bool everywhere =
+      reporters.size() > 1 && 2 * reporters.size() > std::max<std::size_t>(w.incident.ranks, 2);
+  if (replicas) {
+    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
+    v.summary =
+        say(Phrase::replicas_differ, at(c->start), quoted(message_of(*c->findings.front()), 200));
+  } else if (everywhere) {
+    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
+    v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), at(c->start));
+  } else if (named != nullptr) {
+    for (const Rank r : named->ranks)
+      if (v.targets.size() < 4)
+        target(v, {SubjectKind::rank, std::to_string(number_of(r))}, confidence::kNumericsRank,
+               {named->id});
+    v.summary =
+        say(Phrase::gradients_not_numbers,
+            named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),
+            at(c->start));
+  } else {
+    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
+    v.summary = say(Phrase::loss_not_a_number_anywhere, at(c->start));
+    next(v, NextKind::collect, say(Phrase::collect_nan_rank));
+  }
+  next(v, NextKind::plan, say(Phrase::bitwise_alignment));
+  return taken(say(Phrase::no_machine_explains));
+}
+
+}  // namespace culprit::decide

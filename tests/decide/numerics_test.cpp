@@ -1,0 +1,113 @@
+// Steps that were repeated after wrong numbers: whose GPU, or the training itself.
+#include <gtest/gtest.h>
+
+#include "decide/decide.hpp"
+#include "support/hosts.hpp"
+
+namespace {
+
+using namespace culprit;
+using decide::Case;
+
+Finding rerun(const std::string& event_class, const std::string& host,
+              std::optional<Nanoseconds> start, Outcome outcome = Outcome::fired) {
+  Finding f;
+  f.analysis = Analysis::classify;
+  f.event_class = event_class;
+  f.outcome = outcome;
+  f.severity = Severity::critical;
+  f.role = Role::root;
+  f.cause = CauseKind::numerics;
+  f.symptom = Symptom::nan_value;
+  f.subject = {SubjectKind::job, "job"};
+  if (!host.empty()) {
+    f.subject = {SubjectKind::gpu, host + "/5"};
+    f.host = Host(host);
+    f.hosts = Hosts({host});
+  }
+  f.id = "classify/" + event_class + (outcome == Outcome::fired ? "/" : "/before/") + host;
+  f.start = f.end = start;
+  f.confidence = 0.9;
+  f.count = 1;
+  f.evidence = {{1, "run.out", 7, 0, 10, start ? "at its time" : "iteration " + f.id}};
+  return f;
+}
+
+Verdict verdict(std::vector<Finding> findings) {
+  Case c;
+  c.findings = std::move(findings);
+  c.hosts = 8;
+  c.ranks = 64;
+  c.any_training_output = true;
+  return decide::decide(c);
+}
+
+constexpr Nanoseconds kNow = 1000 * kMinute;
+
+TEST(RepeatedSteps, OnceIsCheckedTwiceIsADefect) {
+  const Finding now = rerun("result_not_reproducible", "n05", kNow);
+  const Verdict once = verdict({now});
+  EXPECT_EQ(once.action, Action::checks);
+  EXPECT_EQ(once.targets.at(0).subject.id, "n05");
+
+  const Finding before = rerun("result_not_reproducible", "n05", 200 * kMinute, Outcome::ruled_out);
+  const Verdict twice = verdict({now, before});
+  EXPECT_EQ(twice.action, Action::isolate);
+  EXPECT_EQ(twice.targets.at(0).subject.id, "n05");
+  EXPECT_EQ(twice.precision, Precision::exact);
+  EXPECT_EQ(verdict({rerun("result_not_reproducible", "n05", std::nullopt),
+                     rerun("result_not_reproducible", "n05", std::nullopt, Outcome::ruled_out)})
+                .action,
+            Action::isolate)
+      << "at two iterations, without times";
+}
+
+TEST(RepeatedSteps, OneOccurrenceInTwoFilesIsOne) {
+  Finding console = rerun("result_not_reproducible", "n05", kNow);
+  Finding own = rerun("result_not_reproducible", "n05", kNow + 2 * kSecond);
+  own.id += "/journal";
+  EXPECT_EQ(verdict({console, own}).action, Action::checks);
+}
+
+TEST(RepeatedSteps, OnManyGPUsTheStepIsNotDeterministic) {
+  std::vector<Finding> findings;
+  for (const char* host : {"n01", "n02", "n03", "n04"})
+    findings.push_back(rerun("result_not_reproducible", host, kNow));
+  findings.push_back(rerun("result_not_reproducible", "n01", 200 * kMinute, Outcome::ruled_out));
+  EXPECT_NE(verdict(findings).action, Action::isolate);
+}
+
+TEST(RepeatedSteps, TheNodeOfTheSecondRerunIsTheGoodOne) {
+  Finding first = rerun("result_reproducible", "n05", 900 * kMinute, Outcome::ruled_out);
+  first.cause = CauseKind::none;
+  first.role = Role::confirmation;
+  Finding second = rerun("result_differs_on_other_gpu", "", kNow);
+  second.hosts = Hosts({"n06"});
+  const Verdict v = verdict({first, second});
+  EXPECT_EQ(v.action, Action::isolate);
+  EXPECT_EQ(v.targets.at(0).subject.id, "n05");
+  for (const Verdict& alone : {verdict({second}), verdict({first})})
+    for (const Target& t : alone.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
+}
+
+TEST(RepeatedSteps, WhatTwoGPUsComputeIsTheTrainings) {
+  Finding first = rerun("result_reproducible", "n05", 900 * kMinute);
+  first.cause = CauseKind::none;
+  first.role = Role::confirmation;
+  const Verdict v = verdict({first, rerun("result_same_on_other_gpu", "", kNow)});
+  EXPECT_EQ(v.action, Action::rollback);
+  EXPECT_EQ(v.targets.at(0).subject.kind, SubjectKind::job);
+}
+
+TEST(RepeatedSteps, AnotherFailureIsNotExplainedByThem) {
+  Finding lost = rerun("gpu_xid/79", "n02", kNow);
+  lost.subject = {SubjectKind::host, "n02"};
+  lost.cause = CauseKind::machine;
+  lost.symptom = Symptom::gpu_unavailable;
+  const Verdict v =
+      verdict({lost, rerun("result_not_reproducible", "n05", 200 * kMinute, Outcome::ruled_out),
+               rerun("result_not_reproducible", "n05", 400 * kMinute, Outcome::ruled_out)});
+  EXPECT_EQ(v.targets.at(0).subject.id, "n02");
+}
+
+}  // namespace
