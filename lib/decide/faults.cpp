@@ -474,6 +474,26 @@ Answer user_code(Walk& w) {
                                        : say(Phrase::ranks_counted, ranks.size())));
 }
 
+// GPUs on which earlier runs of the job ended with an illegal access: the driver reports it when
+// the program does.
+static std::set<std::string> gpus_of_runs_before(const Walk& w) {
+  std::set<std::string> out;
+  const auto when = [&](const Finding& f, const Finding& xid) {
+    return (f.start && std::abs(*f.start - *xid.start) < w.params.same_moment) ||
+           (f.end && std::abs(*f.end - *xid.start) < w.params.same_moment);
+  };
+  for (const Finding& f : w.incident.findings) {
+    if (f.event_class != "cuda_illegal_access" || f.hearsay || !w.incident.job_start || !f.end ||
+        *f.end >= *w.incident.job_start || line_of(f).speaker != Speaker::job)
+      continue;
+    for (const Finding& xid : w.incident.findings)
+      if ((xid.event_class == "gpu_xid/13" || xid.event_class == "gpu_xid/31") &&
+          xid.subject.kind == SubjectKind::gpu && xid.start && when(f, xid))
+        out.insert(xid.subject.id);
+  }
+  return out;
+}
+
 Answer illegal_access(Walk& w) {
   const Cause* c = w.best(CauseKind::device_or_program);
   if (c == nullptr) return ruled_out(say(Phrase::no_illegal_access_first));
@@ -486,6 +506,8 @@ Answer illegal_access(Walk& w) {
     ranks.insert(f->ranks.begin(), f->ranks.end());
     if (f->subject.kind == SubjectKind::code && place == nullptr) place = f;
   }
+  const std::set<std::string> before = gpus_of_runs_before(w);
+  devices.insert(before.begin(), before.end());
   // Each time that this GPU ran into the fault, also in earlier attempts and runs.
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify &&

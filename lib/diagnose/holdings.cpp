@@ -112,9 +112,8 @@ std::map<Host, std::set<std::string>> gpus_of_job(const analyze::Facts& facts) {
   std::set<Host> partly;
   for (const RankRow& r : facts.ranks) {
     if (!r.host) return {};
-    if (r.gpu && r.gpu->find(':') != std::string::npos)
-      out[*r.host].insert(*r.gpu);
-    else
+    // Two ranks with one address: cut short, or a part of a GPU.
+    if (!r.gpu || r.gpu->find(':') == std::string::npos || !out[*r.host].insert(*r.gpu).second)
       partly.insert(*r.host);
   }
   for (const Host& host : partly) out.erase(host);

@@ -143,6 +143,28 @@ TEST(BootTimes, TheArchivesTimeOfTheFile) {
   EXPECT_EQ(folder.when(0), "-") << "a folder may have been copied since";
 }
 
+TEST(BootTimes, AFileThatWasCopiedBeforeItWasPacked) {
+  const auto resolved = [](std::int64_t mtime_s, const char* last_line,
+                           std::optional<Nanoseconds> up) {
+    Bundle b;
+    const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");
+    const MemberId uptime = b.file("uptime", "", "cx-1");
+    b.event(dmesg, boot(1000));
+    b.clock(uptime, "uptime", up ? Timestamp{Clock::local_no_date, *up, kSecond} : Timestamp{},
+            boot(4600));
+    b.clock(dmesg, "last", iso(last_line));
+    b.facts.members[1].mtime_s = mtime_s;
+    b.facts.members[1].in_archive = true;
+    b.resolve();
+    return b.when(0);
+  };
+  constexpr std::int64_t at_ten = 1'772'877'600;  // 2026-03-07T10:00:00Z
+  EXPECT_NE(resolved(at_ten, "2026-03-06T23:00:00Z", std::nullopt), "-");
+  EXPECT_EQ(resolved(at_ten, "2025-09-02T23:00:00Z", std::nullopt), "-") << "half a year later";
+  EXPECT_EQ(resolved(at_ten, "2026-03-06T23:00:00Z", (4 * 60 + 52) * kMinute), "-")
+      << "the line says 04:52, which is 10:00 nowhere";
+}
+
 TEST(BootTimes, TheSameMessageInADatedLog) {
   Bundle b;
   const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");

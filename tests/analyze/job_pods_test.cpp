@@ -47,5 +47,22 @@ TEST(JobPods, EventsOfOtherPodsAreToldApart) {
       << "no pod is known to be the job's";
 }
 
+// "logs_NAME.txt", and a name without what the controller appended to it.
+TEST(JobPods, LogsCalledAfterThem) {
+  Facts facts;
+  MemberRow m;
+  m.id = 1;
+  m.path = "kubectl/logs_maxi70-rows-0-2.txt";
+  facts.members.push_back(m);
+  IdentityRow i;
+  i.source = "pod";
+  i.host = Host("n1");
+  i.address = "maxi70-rows-0-2-7fq2k";
+  facts.identities.push_back(i);
+  const JobPods pods(facts);
+  EXPECT_TRUE(pods.another(event("Warning FailedScheduling pod/nb-b3e7b 0/14 nodes")));
+  EXPECT_FALSE(pods.another(event("Normal Killing pod/maxi70-rows-0-3-9xk2p Stopping container")));
+}
+
 }  // namespace
 }  // namespace culprit::analyze

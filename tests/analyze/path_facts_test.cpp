@@ -72,6 +72,12 @@ TEST(PathFacts, FoldersOfRanksAreNoMachines) {
       (Names{"gpu-0178", "-", "-"}));
 }
 
+TEST(PathFacts, FoldersOfRunsAreNoMachines) {
+  EXPECT_EQ(hosts_of({"runs/rl-0811/driver.log", "runs/rl-0812/driver.log"}), (Names{"-", "-"}));
+  EXPECT_EQ(hosts_of({"logs/sol-a11/driver.log", "logs/sol-a12/driver.log"}),
+            hosts_of({"x/sol-a11/driver.log", "x/sol-a12/driver.log"}));
+}
+
 TEST(PathFacts, LocalRanksAreSmall) {
   EXPECT_EQ(facts_of_path("py-spy-n1-local3.txt").local_rank, LocalRank(3));
   EXPECT_EQ(facts_of_path("x/local_rank_12/out.log").local_rank, LocalRank(12));

@@ -192,6 +192,42 @@ TEST(Ladder, WrongNumbersWithoutATimeAndAFailedDiagnosticAreOneStory) {
   EXPECT_EQ(v.targets.at(0).because.size(), 2u);
 }
 
+// Each run dies of it on another machine: it goes with the program.
+TEST(Ladder, IllegalAccessesOfEarlierRunsOnOtherGPUs) {
+  const auto xid = [](const std::string& host, Nanoseconds at, Outcome outcome) {
+    Finding f = machine(host, at, "gpu_xid/31");
+    f.cause = CauseKind::device_or_program;
+    f.symptom = Symptom::cuda_error;
+    f.subject = {SubjectKind::gpu, host + "/0000:61:00"};
+    f.id = "classify/gpu_xid/31/" + host;
+    f.outcome = outcome;
+    return f;
+  };
+  Finding now = finding("cuda_illegal_access", Severity::critical, Role::root, Scope::user_code, "",
+                        500 * kMinute, Symptom::cuda_error);
+  now.cause = CauseKind::device_or_program;
+  now.ranks = Ranks({27});
+  Finding before = now;
+  before.id += "/before";
+  before.outcome = Outcome::ruled_out;
+  before.start = before.end = 100 * kMinute;
+  LineFacts line;
+  line.speaker = Speaker::job;
+  before.facts = line;
+  const auto verdict = [&](std::vector<Finding> findings) {
+    Case c = job(std::move(findings));
+    c.job_start = 300 * kMinute;
+    return decide::decide(c);
+  };
+  const Finding here = xid("n07", 500 * kMinute, Outcome::fired);
+  EXPECT_EQ(verdict({now, here}).action, Action::checks);
+  EXPECT_EQ(verdict({now, here, before, xid("n04", 100 * kMinute, Outcome::ruled_out)}).action,
+            Action::rollback);
+  EXPECT_EQ(verdict({now, here, before, xid("n04", 20 * kMinute, Outcome::ruled_out)}).action,
+            Action::checks)
+      << "at another time: another program";
+}
+
 TEST(Ladder, AServerOfStorageRunsNoRank) {
   Finding disk = machine("oss-04", 100 * kMinute, "disk_io_error");
   Finding lost = finding("fs_lustre_lost", Severity::critical, Role::root, Scope::shared, "",

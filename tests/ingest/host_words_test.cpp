@@ -254,6 +254,10 @@ TEST(Pods, ATableWithoutItsLastColumnsAndTheSchedulersWord) {
                        "NAME          READY   STATUS   RESTARTS   NODE\n"
                        "pt-worker-0   0/1     Error    0          cx-7.example\n")),
             "pod:cx-7.example=pt-worker-0");
+  EXPECT_EQ(names(file("pods.txt",  // typed by hand: a column too far to the left
+                       "NAME          READY   STATUS   RESTARTS   AGE   IP           NODE\n"
+                       "pt-worker-1   0/1     Error    0          5h    10.8.1.5    cx-8\n")),
+            "pod:cx-8=pt-worker-1 pod:cx-8=10.8.1.5");
   EXPECT_EQ(names(file("events.txt",
                        "LAST SEEN   TYPE     REASON      OBJECT            MESSAGE\n"
                        "69m         Normal   Scheduled   pod/pt-worker-0   Successfully assigned "

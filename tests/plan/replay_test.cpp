@@ -46,8 +46,9 @@ std::vector<ReplayOutcome> told(const ReplayPlan& plan,
   std::vector<ReplayOutcome> out(plan.tests.size(),
                                  rest_pass ? ReplayOutcome{1, 0} : ReplayOutcome{});
   for (const auto& [name, outcome] : said) {
-    const auto it = std::find_if(plan.tests.begin(), plan.tests.end(),
-                                 [&](const ReplayGroup& g) { return g.name == name; });
+    const auto it =
+        std::find_if(plan.tests.begin(), plan.tests.end(),
+                     [&, wanted = name](const ReplayGroup& g) { return g.name == wanted; });
     EXPECT_NE(it, plan.tests.end()) << name;
     out[static_cast<std::size_t>(it - plan.tests.begin())] = outcome;
   }

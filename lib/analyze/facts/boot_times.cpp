@@ -15,6 +15,8 @@ struct Sample {
   Nanoseconds precision = 0;
 };
 
+constexpr Nanoseconds kCollectedWithin = 14 * kDay;
+
 class Anchors {
  public:
   Anchors(const Facts& facts, const WallClock& wall) : facts_(facts), wall_(wall) {}
@@ -163,11 +165,23 @@ class Anchors {
       best_worth = worth;
       best = Collected{*t, uncertainty + c->time.precision};
     }
-    // The archive remembers when the file was written; a folder may have been copied since.
-    if (best_worth < 2 && own != nullptr && own->in_archive && own->mtime_s > 0 &&
-        own->mtime_s * kSecond >= last_dated_ - kMinute)
-      best = Collected{own->mtime_s * kSecond, kMinute};
+    // The archive remembers when the file was written; a folder may have been copied since. Weeks
+    // after everything else it was copied as well, before it was packed.
+    if (const Nanoseconds written = own == nullptr ? 0 : own->mtime_s * kSecond;
+        best_worth < 2 && written > 0 && own->in_archive && written >= last_dated_ - kMinute &&
+        (last_dated_ == 0 || written - last_dated_ <= kCollectedWithin) &&
+        own_time_of_day(uptime, written))
+      best = Collected{written, kMinute};
     return best;
+  }
+
+  // A time of day that the line prints is that moment's, in some zone: those are quarters of hours
+  // apart.
+  static bool own_time_of_day(const ClockRow& uptime, Nanoseconds written) {
+    constexpr Nanoseconds quarter = 15 * kMinute;
+    if (uptime.time.clock != Clock::local_no_date) return true;
+    const Nanoseconds apart = (((written - uptime.time.ns) % quarter) + quarter) % quarter;
+    return std::min(apart, quarter - apart) <= 2 * kMinute;
   }
 
   static std::string folder(const MemberRow& m) {

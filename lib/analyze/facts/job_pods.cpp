@@ -17,14 +17,20 @@ std::string object_of(const std::string& message) {
   return out;
 }
 
-// The parts of paths that may be a pod's name: "logs/previous/NAME.log", "pods/NAME/trainer.txt".
+// The parts of paths that may be a pod's name: "logs/previous/NAME.log", "pods/NAME/trainer.txt",
+// "logs_NAME.txt", "describe-pod-NAME.txt".
 std::set<std::string> names_in_paths(const Facts& facts) {
+  static const re2::RE2 kAfterWhat(
+      R"((?:(?:logs?|describe|events|pods?|previous|stdout|stderr|yaml)[-_])+(.+))");
   std::set<std::string> out;
   for (const MemberRow& m : facts.members) {
     for (std::size_t at = 0; at < m.path.size();) {
       const std::size_t end = std::min(m.path.find('/', at), m.path.size());
       std::string part = m.path.substr(at, end - at);
-      out.insert(part.substr(0, part.find('.')));
+      part.resize(std::min(part.find('.'), part.size()));
+      std::string pod;
+      if (re2::RE2::FullMatch(part, kAfterWhat, &pod)) out.insert(std::move(pod));
+      out.insert(std::move(part));
       at = end + 1;
     }
   }
@@ -45,8 +51,14 @@ std::string pod_stem(std::string_view pod) {
 
 JobPods::JobPods(const Facts& facts) {
   const std::set<std::string> paths = names_in_paths(facts);
+  // A log may be called after the pod without the letters that its controller appended.
+  const auto has_log = [&](const std::string& pod) {
+    const std::size_t dash = pod.rfind('-');
+    return paths.count(pod) != 0 || (dash != std::string::npos && pod.size() == dash + 6 &&
+                                     paths.count(pod.substr(0, dash)) != 0);
+  };
   const auto see = [&](const std::string& pod) {
-    if (std::string stem = pod_stem(pod); paths.count(pod) != 0 && stem.size() > 3)
+    if (std::string stem = pod_stem(pod); has_log(pod) && stem.size() > 3)
       stems_.insert(std::move(stem));
   };
   for (const IdentityRow& i : facts.identities)

@@ -307,6 +307,13 @@ bool shaped_like_machine(const std::string& name) {
   return re2::RE2::FullMatch(name, kShape) && !long_number(name) && !other_series(name);
 }
 
+// "runs/rl-0811/": what stands in such a folder is numbered, and is no machine.
+bool in_folder_of_runs(const std::string& path, std::size_t begin) {
+  static const re2::RE2 kRuns(
+      R"((?i)(?:^|/)(?:runs?|jobs?|experiments?|exps?|trials?|attempts?|outputs?|results|checkpoints?|ckpts?|history)/$)");
+  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), begin), kRuns);
+}
+
 // Folders beside each other that number themselves like machines are machines, whatever stands in
 // them. Not where two of them hold the same rank: then they are looks at one job.
 void hosts_from_folder_series(std::vector<MemberRow>& members) {
@@ -330,7 +337,7 @@ void hosts_from_folder_series(std::vector<MemberRow>& members) {
       const std::string name = path.substr(at, end - at);
       const auto [it, fresh] = shaped.try_emplace(name, false);
       if (fresh) it->second = shaped_like_machine(name);
-      if (it->second && !see(at, end, name)) return;
+      if (it->second && !in_folder_of_runs(path, at) && !see(at, end, name)) return;
     }
   };
   std::map<std::string, Series> all;

@@ -88,7 +88,7 @@ bool rdma_devices(const Head& head) {
 }
 bool kubectl_describe(const Head& head) {
   return (head_has(head, "Namespace:") && head_has(head, "Containers:") &&
-          head_has(head, "Restart Count:")) ||
+          (head_has(head, "Restart Count:") || starts(first_text_of(head), "Name:"))) ||
          starts(first_text_of(head), "LAST SEEN");
 }
 

@@ -54,7 +54,7 @@ class MachineTable : public Assembler {
     const std::string_view machine = word(text, machine_);
     std::vector<std::string_view> others;
     for (const std::size_t at : others_) others.push_back(word(text, at));
-    if (machine.empty() ||
+    if (machine.empty() || machine.find_first_not_of("0123456789./") == std::string_view::npos ||
         std::any_of(others.begin(), others.end(), [](std::string_view one) { return one.empty(); }))
       return Step::finished;
     for (const std::string_view other : others) put_name(line.place, other, machine, reading);
@@ -64,9 +64,17 @@ class MachineTable : public Assembler {
   std::uint64_t most_lines() const override { return 100'000; }
 
  private:
-  static std::string_view word(std::string_view text, std::size_t at) {  // "" none begins there
-    if (text.size() <= at || text[at] == ' ' || (at > 0 && text[at - 1] != ' ')) return {};
-    return text.substr(at, std::min(text.find_first_of(" \r", at), text.size()) - at);
+  // The word that begins there, or, in a table that was typed or cut, nearest to it; "": none.
+  static std::string_view word(std::string_view text, std::size_t at) {
+    constexpr std::size_t kShift = 3;
+    const auto begins = [&](std::size_t i) {
+      return i < text.size() && text[i] != ' ' && (i == 0 || text[i - 1] == ' ');
+    };
+    for (std::size_t off = 0; off <= kShift; ++off)
+      for (const std::size_t i : {at - std::min(at, off), at + off})
+        if (begins(i))
+          return text.substr(i, std::min(text.find_first_of(" \r", i), text.size()) - i);
+    return {};
   }
 
   std::size_t machine_;
