@@ -6,7 +6,7 @@
 set -eu
 
 build="g++ cmake ninja-build pkgconf libarchive-dev zlib1g-dev libboost-program-options-dev libfmt-dev libre2-dev
-  libsqlite3-dev libxxhash-dev nlohmann-json3-dev libcctz-dev tzdata libeigen3-dev"
+  libsqlite3-dev libxxhash-dev nlohmann-json3-dev libcctz-dev tzdata libeigen3-dev libisal-dev"
 test="libgtest-dev librapidcheck-dev"
 ci="libbenchmark-dev mandoc clang clang-format"
 static="libacl1-dev libzstd-dev liblz4-dev libxml2-dev libabsl-dev"
@@ -22,7 +22,7 @@ case "${1-}" in
   *) echo "usage: sh cli/setup.sh build|test|ci|static|install|names" >&2; exit 2 ;;
 esac
 
-dnf="dnf install gcc-c++ cmake ninja-build pkgconf-pkg-config libarchive-devel zlib-devel boost-devel fmt-devel re2-devel sqlite-devel xxhash-devel json-devel cctz-devel eigen3-devel"
+dnf="dnf install gcc-c++ cmake ninja-build pkgconf-pkg-config libarchive-devel zlib-devel boost-devel fmt-devel re2-devel sqlite-devel xxhash-devel json-devel cctz-devel eigen3-devel isa-l-devel"
 if [ "$1" = names ]; then
   echo "setup: on Fedora, and on RHEL with EPEL and CRB: $dnf"
   exit 0

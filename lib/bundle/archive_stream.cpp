@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bundle/feed.hpp"
+#include "bundle/gzip_decoder.hpp"
 
 namespace culprit::bundle {
 namespace {
@@ -80,7 +81,7 @@ ArchiveEntry convert(archive_entry* raw) {
 
 }  // namespace
 
-std::string unpacking_libraries() { return archive_version_details(); }
+std::string unpacking_libraries() { return archive_version_details() + gzip_library(); }
 
 void CloseArchive::operator()(archive* handle) const noexcept { archive_read_free(handle); }
 

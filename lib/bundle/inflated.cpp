@@ -1,71 +1,62 @@
 #include "bundle/inflated.hpp"
 
-#include <zlib.h>
+#include <algorithm>
+#include <utility>
 
 namespace culprit::bundle {
 namespace {
 
 // Compressed bytes count as taken in small slices, so that one block of a bomb does not entitle it
 // to a gigabyte before the expansion is looked at.
-constexpr std::size_t kInflatedBytes = 64 << 10;
+constexpr std::size_t kTakenBytes = 64 << 10;
 constexpr std::size_t kOutBytes = 256 << 10;
-constexpr int kGzipOnly =
-    15 + 16;  // windowBits of inflateInit2: largest window, gzip header and checksum
 
 }  // namespace
 
-Inflated::Inflated(ByteSource& source, Layer& layer, const Limits& limits)
+Inflated::Inflated(ByteSource& source, Layer& layer, const Limits& limits,
+                   std::unique_ptr<GzipDecoder> decoder)
     : source_(source),
       layer_(layer),
       limits_(limits),
-      stream_(std::make_unique<z_stream_s>()),
+      decoder_(std::move(decoder)),
       out_(kOutBytes, '\0') {
-  stream_->avail_out = kOutBytes;
-  if (inflateInit2(stream_.get(), kGzipOnly) != Z_OK) damaged("out of memory");
+  if (decoder_ == nullptr) damaged("out of memory", 0);
 }
 
-Inflated::~Inflated() { inflateEnd(stream_.get()); }
-
-void Inflated::damaged(const std::string& reason) {
+// `made`: decompressed bytes that the layer has not counted yet.
+void Inflated::damaged(const std::string& reason, std::size_t made) {
   ended_ = true;
   trouble_ = source_.trouble().any()
                  ? source_.trouble()
-                 : Trouble{"bundle.damaged",
-                           "damaged gzip data after " +
-                               std::to_string(layer_.out + out_.size() - stream_->avail_out) +
-                               " decompressed bytes: " + reason};
+                 : Trouble{"bundle.damaged", "damaged gzip data after " +
+                                                 std::to_string(layer_.out + made) +
+                                                 " decompressed bytes: " + reason};
 }
 
 bool Inflated::refill() {
-  if (stream_->avail_in > 0) return true;
+  if (!slice_.empty()) return true;
   if (rest_.empty() && !source_ended_) {
     rest_ = source_.next();
     source_ended_ = rest_.empty();
   }
-  const std::string_view slice = rest_.substr(0, kInflatedBytes);
-  rest_.remove_prefix(slice.size());
-  layer_.in += slice.size();
-  stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(slice.data()));
-  stream_->avail_in = static_cast<uInt>(slice.size());
-  return !slice.empty();
+  slice_ = rest_.substr(0, kTakenBytes);
+  rest_.remove_prefix(slice_.size());
+  layer_.in += slice_.size();
+  return !slice_.empty();
 }
 
 // Zeros between and after members are padding, as for gzip(1).
 bool Inflated::next_member() {
   while (refill()) {
-    while (stream_->avail_in > 0 && *stream_->next_in == 0) {
-      ++stream_->next_in;
-      --stream_->avail_in;
-    }
-    if (stream_->avail_in == 0) continue;
-    if (*stream_->next_in != 0x1f) {
-      damaged(
-          "the compressed data is followed by bytes that are no gzip data; those were not read");
+    slice_.remove_prefix(std::min(slice_.find_first_not_of('\0'), slice_.size()));
+    if (slice_.empty()) continue;
+    if (slice_.front() != '\x1f') {
+      damaged("the compressed data is followed by bytes that are no gzip data; those were not read",
+              0);
       return false;
     }
-    if (inflateReset(stream_.get()) == Z_OK) return within_ = true;
-    damaged("the decompressor cannot be reset");
-    return false;
+    decoder_->restart();
+    return within_ = true;
   }
   ended_ = true;
   trouble_ = source_.trouble();
@@ -74,20 +65,19 @@ bool Inflated::next_member() {
 
 std::string_view Inflated::next() {
   while (!ended_) {
-    stream_->avail_out = static_cast<uInt>(out_.size());
     if (!within_ && !next_member()) break;
-    stream_->next_out = reinterpret_cast<Bytef*>(out_.data());
-    const auto made = [&] { return out_.size() - stream_->avail_out; };
-    while (!ended_ && within_ && stream_->avail_out > 0) {
-      // At the end of the source zlib may still hold bytes that had no room before.
+    std::span<char> room(out_);
+    const auto made = [&] { return out_.size() - room.size(); };
+    while (!ended_ && within_ && !room.empty()) {
+      // At the end of the source the decoder may still hold bytes that had no room before.
       const bool more = refill();
-      const int code = inflate(stream_.get(), Z_NO_FLUSH);
-      if (code == Z_STREAM_END)
-        within_ = false;
-      else if (!more && (code == Z_BUF_ERROR || (code == Z_OK && stream_->avail_out > 0)))
-        damaged("truncated");
-      else if (code != Z_OK)
-        damaged(stream_->msg != nullptr ? stream_->msg : "the data cannot be understood");
+      switch (decoder_->decode(slice_, room)) {
+        case GzipDecoder::Step::goes_on:
+          if (!more && !room.empty()) damaged("truncated", made());
+          break;
+        case GzipDecoder::Step::member_ended: within_ = false; break;
+        case GzipDecoder::Step::damaged: damaged(decoder_->reason(), made()); break;
+      }
     }
     if (const std::size_t size = made(); size > 0) {
       layer_.out += size;
