@@ -233,9 +233,11 @@ class LongLists {
  public:
   explicit LongLists(std::string document) : document_(std::move(document)) {}
 
+  enum class Row { indented, one_line };
+
   // Appends all up to the empty list of this name on the outermost level, then the list.
   template <class Rows, class Make>
-  void list(std::string_view name, const Rows& rows, Make make) {
+  void list(std::string_view name, const Rows& rows, Row form, Make make) {
     const std::string empty = fmt::format("\n  \"{}\": [", name);
     const std::size_t at = document_.find(empty, done_) + empty.size();
     out_.append(document_, done_, at - done_);
@@ -244,7 +246,7 @@ class LongLists {
     std::size_t done = 0;
     for (const auto& row : rows) {
       out_ += done == 0 ? "\n    " : ",\n    ";
-      const std::string text = json_text(make(row));
+      const std::string text = json_text(make(row), form == Row::indented ? 2 : -1);
       for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
         out_.append(text, begin, end - begin);
@@ -391,8 +393,9 @@ std::string to_json(const Incident& incident) {
       if (const auto copied = by_id.find(m->id); copied != by_id.end()) copied->second = m;
   LongLists lists(json_text(document));
   document.clear();
-  lists.list("findings", incident.findings, finding);
-  lists.list("ledger", members, [&](const MemberRow* m) { return ledger_row(*m, by_id); });
+  lists.list("findings", incident.findings, LongLists::Row::indented, finding);
+  lists.list("ledger", members, LongLists::Row::one_line,
+             [&](const MemberRow* m) { return ledger_row(*m, by_id); });
   return lists.finish();
 }
 
