@@ -16,8 +16,8 @@ class GzipDecoder {
   virtual ~GzipDecoder() = default;
   virtual void restart() = 0;  // at the first byte of another member
   // Takes bytes from the front of `in`, writes to the front of `room`, and shortens both by what
-  // was used. goes_on: `in` is used up, or there is no room; nothing is held back while there is
-  // room.
+  // was used. goes_on: `in` is used up, or there is no room; while there is room nothing is held
+  // back but, by ISA-L, the last symbol of a stream that was cut.
   virtual Step decode(std::string_view& in, std::span<char>& room) = 0;
   virtual std::string reason() const = 0;  // after damaged: what is wrong with the bytes
 };

@@ -325,6 +325,10 @@ Answer user_request(Walk& w) {
         f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
         f.symptom != Symptom::job_hang && aborted(w))
       return ruled_out(say(Phrase::aborted_undated));
+    // Nobody waits for half an hour because the scheduler ends the job.
+    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == Symptom::job_hang &&
+        !(f.start && when) && timed_out(w))
+      return ruled_out(say(Phrase::timed_out_scheduler_undated));
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
     if (when && *f.start + f.uncertainty + 2 * kSecond < *when)
       return ruled_out(say(Phrase::communication_failed_before_scheduler));
@@ -332,8 +336,6 @@ Answer user_request(Walk& w) {
     if (when && *f.start < *when && f.symptom != Symptom::job_hang &&
         f.severity >= Severity::distributed && aborted(w))
       return ruled_out(say(Phrase::aborted_with_scheduler));
-    if (!when && f.symptom == Symptom::job_hang)
-      return ruled_out(say(Phrase::timed_out_scheduler_undated));
   }
   if (stop->event_class == "scheduler_teardown" &&
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(),

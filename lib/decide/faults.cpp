@@ -169,7 +169,8 @@ Answer critical_errors(Walk& w) {
   v.start = c->start;
   // A part of a machine that nothing names, of several that it may be.
   if (c->hosts.empty() && (f.subject.kind == SubjectKind::job || w.incident.hosts > 1)) {
-    v.action = Action::investigate;
+    // A job of one machine has no other that it could be.
+    v.action = w.incident.hosts <= 1 ? Action::checks : Action::investigate;
     v.precision = Precision::candidates;
     target(v, f.subject, confidence::kUnnamedMachine, ids(c->findings));
     v.summary = say(Phrase::fault_of_unnamed_machine, inside(f.title), at(c->start));

@@ -431,6 +431,12 @@ Answer stuck_group(Walk& w) {
   std::set<Host> hosts;
   for (const Finding* s : all) hosts.insert(s->hosts.begin(), s->hosts.end());
   if (kind_is(f, StopKind::no_dump)) {
+    // A group says less than the rank that its members did not hear of.
+    if (std::none_of(all.begin(), all.end(), [](const Finding* s) { return rank_alone(*s); }) &&
+        std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& s) {
+          return s.analysis == Analysis::silence && s.outcome == Outcome::fired;
+        }))
+      return not_enough(f.why);
     v.action = Action::investigate;
     v.precision = all.size() == 1 ? Precision::exact : Precision::candidates;
     std::vector<Text> names;

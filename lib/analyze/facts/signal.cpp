@@ -346,7 +346,7 @@ void name_owners_of_xid_45(std::vector<Signal>& signals) {
     if (s.event_class.starts_with("gpu_xid/") && s.event_class != "gpu_xid/45" && s.start)
       others[part(s)].push_back(&s);
   for (Signal& s : signals) {
-    if (s.event_class != "gpu_xid/45" || !s.start) continue;
+    if (s.event_class != "gpu_xid/45" || !s.start || !s.after.empty()) continue;
     const auto its = others.find(part(s));
     if (its == others.end()) continue;
     for (const Signal* other : its->second)
@@ -427,6 +427,18 @@ const std::vector<const EventRow*>* count_group(const EventGroup& group, const F
   return fullest;
 }
 
+// "Xid 45 ... caused by previous Xid 149": the driver names the fault itself, whose own line may
+// not have been collected.
+std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
+  static const re2::RE2 kNamed(R"((?m)^cause=(\d{1,3})$)");
+  const rules::Rule* rule = pack.find(e.rule);
+  std::int64_t code = 0;
+  if (e.event_class != "gpu_xid/45" || rule == nullptr ||
+      !re2::RE2::PartialMatch(e.detail, kNamed, &code))
+    return {};
+  return fmt::format("gpu_xid/{}: {}", code, rules::meaning_of(*rule, code, {}, {}).title);
+}
+
 Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules::RulePack& pack,
                        const Recoveries& recoveries,
                        const std::map<std::string_view, std::string_view>& drivers) {
@@ -459,6 +471,7 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
   s.attempt = m->attempt;
   s.message = e.message;
   s.state = reads_state(m);
+  s.after = xid_named(e, pack);
   s.hearsay = group.hearsay;
   s.stranger = group.stranger;
   s.before_job = group.before;

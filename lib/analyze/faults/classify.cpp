@@ -351,9 +351,12 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
     return rule_out(
         f, confidence::kTransient,
         say(Phrase::transient_below, needed.count, human_duration(needed.window), f.count));
-  // One open alert of a warning's weight may be a port that nobody uses.
-  if (!f.alerts.empty() && f.severity < Severity::critical && f.scope == Scope::host_local &&
-      needed.count > 1 && !repeated(f.alerts, needed.count, needed.window) && network(first))
+  // One open alert of a warning's weight may be a port that nobody uses, unless the job itself says
+  // so of its own.
+  const bool own = first.origin == Origin::any && first.speaker == Speaker::job;
+  if (!own && !f.alerts.empty() && f.severity < Severity::critical &&
+      f.scope == Scope::host_local && needed.count > 1 &&
+      !repeated(f.alerts, needed.count, needed.window) && network(first))
     return rule_out(
         f, confidence::kTransient,
         say(Phrase::would_count, needed.count, human_duration(needed.window), f.alerts.size()));

@@ -51,7 +51,9 @@ bool survived(const EventRow& e, const std::optional<Nanoseconds>& last_step) {
 bool at_end(const Facts& facts, const LeadParams& params, const EventRow& e, const MemberRow& m) {
   if (e.time_ns && facts.job_end && m.text_kind == "kernel")
     return *e.time_ns + e.uncertainty + params.last_time >= *facts.job_end;
-  return e.last_line + params.last_lines >= m.lines && 2 * e.last_line >= m.lines;
+  // A few lines are all of them the end: somebody pasted what mattered.
+  return m.lines <= params.excerpt_lines ||
+         (e.last_line + params.last_lines >= m.lines && 2 * e.last_line >= m.lines);
 }
 
 std::optional<Nanoseconds> last_step(const Facts& facts) {

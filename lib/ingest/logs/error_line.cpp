@@ -28,16 +28,21 @@ class Templates final : public Kept {
 
 bool is_error(const re2::StringPiece text) {
   static const re2::RE2 kSpeaks(
-      R"((?i)\b(?:\w*error|\w*exception|fatal|failed|failure|abort(?:ed|ing)?|killed|denied|refused|cannot|can't|unable to|panic|unreachable|timed out)\b)");
+      R"((?i)\b(?:\w*error|\w*exception|fatal|failed|failure|abort(?:ed|ing)?|killed|denied|refused|cannot|can't|unable to|panic|unreachable|time[sd] out|corrupt(?:ed)?|out of resources?)\b|: F \S+\.(?:cc|cpp|inc|h):\d+\])");
   static const re2::RE2 kHarmless(
       R"((?i)\b(?:no|0|zero|without|ignor\w+|non-fatal|not fatal|retry\w*|will retry|if it fails|on failure|on_error|error_?(?:rate|feedback|handling|file|log)|mean|squared|absolute|relative|max|min|std|standard) (?:\w+ )?(?:errors?|failures?|exceptions?)\b|\berrors?\s*[=:]\s*(?:0\b|none)|\berror_?(?:rate|feedback|handling|file|log|bar)|(?:failed|failures|errors?|exceptions?|killed)[ =:]+0(?:\b|$)|\b0 (?:failed|killed|denied|refused)|deprecat|\bwarn(?:ing)?\b|\b(?:is initialized|initialized successfully|registered|enabled|recovered|succeeded)\b)");
   return re2::RE2::PartialMatch(text, kSpeaks) && !re2::RE2::PartialMatch(text, kHarmless);
 }
 
+// The prefix holds the level; what NCCL warns of is what it gives up for.
+bool warning_of_nccl(const TextLine& line) {
+  return line.line.prefix.nccl && line.raw.find("NCCL WARN ") != std::string_view::npos;
+}
+
 Outcome read_error_line(const TextLine& line, Reading&) {
   const std::string& message = line.line.message;
   if (message.size() > kLongest || message.size() < 8 ||
-      !is_error({message.data(), message.size()}))
+      !(warning_of_nccl(line) || is_error({message.data(), message.size()})))
     return {};
   Outcome out;
   out.judge = true;  // a rule may know it, or know that it is harmless
@@ -46,9 +51,10 @@ Outcome read_error_line(const TextLine& line, Reading&) {
 }
 
 constexpr std::string_view kErrorLineWords[] = {
-    "error:",  " error",  "error ",    "exception",   "fatal:",   " fatal",
-    "failed",  "failure", " abort",    "aborted",     "killed",   "denied",
-    "refused", "cannot ", "unable to", "unreachable", "timed out"};
+    "error:",  " error",          "error ",     "exception",   "fatal:",    " fatal",
+    "failed",  "failure",         " abort",     "aborted",     "killed",    "denied",
+    "refused", "cannot ",         "unable to",  "unreachable", "timed out", "times out",
+    "corrupt", "out of resource", "NCCL WARN ", ": F "};
 
 }  // namespace
 
