@@ -154,9 +154,16 @@ class Sieve {
     out_.excluded.push_back({&f, reason, std::move(why)});
   }
 
+  // Without a time: each of its lines stands before steps of the same log.
+  static bool steps_after(const Finding& f) {
+    const auto* line = std::get_if<LineFacts>(&f.facts);
+    return !f.start && line != nullptr && line->steps_after;
+  }
+
   bool went_on(const Finding& f) const {
-    return f.end && incident_.last_progress &&
-           *f.end + f.uncertainty + params_.went_on < *incident_.last_progress && !evicted_for(f);
+    return steps_after(f) ||
+           (f.end && incident_.last_progress &&
+            *f.end + f.uncertainty + params_.went_on < *incident_.last_progress && !evicted_for(f));
   }
 
   // A node that is not ready keeps its pods for minutes (tolerationSeconds, 300 by default); then
@@ -260,7 +267,9 @@ class Sieve {
     // Steps without a number are no sign that it passed.
     if (went_on(f) && !(kind == CauseKind::numerics && incident_.ended_not_a_number))
       return exclude(f, Exclusion::ran_on,
-                     say(Phrase::job_went_on, human_duration(*incident_.last_progress - *f.end))),
+                     steps_after(f) ? say(Phrase::steps_after_it)
+                                    : say(Phrase::job_went_on,
+                                          human_duration(*incident_.last_progress - *f.end))),
              false;
     if (const auto lived = lived_with(f, kind))
       return exclude(f, Exclusion::ran_on, say(Phrase::job_lived_with_it, human_duration(*lived))),
@@ -568,12 +577,29 @@ class Sieve {
            first_consequence_ != nullptr && leads_to(f, first_consequence_->event_class);
   }
 
+  // A decision without a time, and what it leads to has one: before anything failed.
+  bool asked_before(const Finding& f) const {
+    return first_cascade_ &&
+           std::any_of(incident_.findings.begin(), incident_.findings.end(),
+                       [&](const Finding& other) {
+                         return kind_of(other) == CauseKind::outside && other.start &&
+                                leads_to(f, other.event_class) &&
+                                *other.start + other.uncertainty < *first_cascade_;
+                       });
+  }
+
   bool came_first(const Finding& f) {
     // Whoever is asked to stop after others broke down is being cleaned up.
     if (*kind_of(f) == CauseKind::outside &&
         (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_
-                 : communication_failed_))
+                 : communication_failed_ && !asked_before(f)))
       return exclude(f, Exclusion::after_failure, say(Phrase::after_failed_communication)), false;
+    if (*kind_of(f) == CauseKind::outside && f.end && out_.first_consequence &&
+        *f.end + f.uncertainty + kHour < *out_.first_consequence)
+      return exclude(f, Exclusion::over_before,
+                     say(Phrase::long_before_the_end,
+                         human_duration(*out_.first_consequence - *f.end))),
+             false;
     const Nanoseconds slack = explains_set_up(f) ? kSetUpSlack : kSlack;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - slack > *first_)
       return exclude(f, Exclusion::after_failure,

@@ -169,6 +169,13 @@ Answer distributed_errors(Walk& w) {
   if (nameless || hosts.empty()) return not_enough(say(Phrase::reports_without_hosts));
   if (hosts.size() > w.params.few_reporters)
     return ruled_out(say(Phrase::hosts_report_distributed, hosts.size()));
+  // Whoever was asked to stop reports no peer that it lost.
+  if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+        return f.outcome == Outcome::fired && f.start &&
+               (f.cause == CauseKind::outside || f.event_class == "k8s_teardown") &&
+               (!from.front()->start || *f.start <= *from.front()->start);
+      }))
+    return ruled_out(say(Phrase::asked_to_stop_before));
   // That the others report nothing says something only where they are the most, and were heard.
   const std::size_t heard = w.incident.hosts_with_output;
   const std::size_t all = std::max(w.incident.job_hosts.size(), w.incident.hosts);

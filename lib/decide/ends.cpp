@@ -65,6 +65,27 @@ bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
          *f.start + f.uncertainty + 2 * kSecond >= *word.start;
 }
 
+// A process that ends badly behind the framework's last word on a run that went well was being
+// taken down, unless something else failed.
+bool torn_down(const Walk& w, const ExitFact& x) {
+  const Case& c = w.incident;
+  return c.closing && w.best() == nullptr &&
+         (!x.time || !c.closing_time || *x.time + 2 * kSecond >= *c.closing_time);
+}
+
+// In the file of the framework's last word, which shows the order also without times: a pipe may
+// hide the exit code.
+bool broke_before_closing(const Walk& w) {
+  const Evidence& closing = *w.incident.closing;
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.role == Role::cascade &&
+           f.severity >= Severity::distributed &&
+           std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+             return e.member == closing.member && e.line < closing.line;
+           });
+  });
+}
+
 // What machines' logs report and what does not concern the job.
 std::set<const Finding*> surroundings_of(const Walk& w, Unplaced unplaced) {
   std::set<const Finding*> out;
@@ -83,7 +104,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
   const Finding* word = earlier_word(w);
   std::int64_t worst = 0;
   for (const ExitFact& x : w.incident.exits)
-    if (x.code != 0 &&
+    if (x.code != 0 && !torn_down(w, x) &&
         !(word != nullptr && before_this_run(w.incident.history, x.time, 0, x.evidence) &&
           !(x.time && word->start && *x.time + 2 * kSecond < *word->start)))
       worst = x.code;
@@ -123,7 +144,10 @@ Text failure(const Walk& w, Unplaced unplaced) {
     return say(Phrase::service_stopped_answering);
   if (!w.incident.any_training_output && w.best() != nullptr)
     return say(Phrase::machine_log_reports_fault);
-  if (trouble && after_effects(w)) return say(Phrase::failed_communication_exit_0);
+  // Whoever leaves last loses its peers, behind the framework's last word on a run that went well.
+  const bool closed =
+      w.incident.closing && w.best() == nullptr && !timed_out(w) && !broke_before_closing(w);
+  if (trouble && !closed && after_effects(w)) return say(Phrase::failed_communication_exit_0);
   return {};
 }
 
@@ -279,6 +303,22 @@ Answer gpu_throttled(Walk& w) {
 
 namespace {
 
+// Clocks of two zones are whole half hours apart, and so seem their words on one moment.
+bool apart_as_zones(Nanoseconds a, Nanoseconds b) {
+  const Nanoseconds rest = std::abs(a - b) % (30 * kMinute);
+  return std::abs(a - b) > 20 * kMinute && std::min(rest, 30 * kMinute - rest) < 2 * kMinute;
+}
+
+// The job still made steps minutes later, or failed hours later: the word was another job's.
+bool outlived(const Walk& w, const Finding& word, const std::optional<Nanoseconds>& said) {
+  const auto before = [&](const std::optional<Nanoseconds>& sign, Nanoseconds slack) {
+    return said && sign && *said + word.uncertainty + slack < *sign &&
+           !apart_as_zones(*said, *sign);
+  };
+  return before(w.incident.last_progress, w.params.cleanup) ||
+         before(w.first.first_consequence, 2 * kHour);
+}
+
 // A process ended itself: SIGABRT or a crash, of its own or as its shell says it.
 bool aborted(const Walk& w) {
   return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) {
@@ -291,7 +331,8 @@ bool aborted(const Walk& w) {
 Answer user_request(Walk& w) {
   const Finding* stop = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (scheduler_word(f) && !before_this_run(w.incident.history, f))
+    if (scheduler_word(f) && !before_this_run(w.incident.history, f) &&
+        !outlived(w, f, f.end ? f.end : f.start))
       if (stop == nullptr ||
           (f.event_class == "scheduler_time_limit" && stop->event_class != f.event_class) ||
           (f.start && stop->start && *f.start < *stop->start &&
@@ -303,12 +344,12 @@ Answer user_request(Walk& w) {
           say(Phrase::earlier_run_ended_by_scheduler, at(word->end ? word->end : word->start)));
     return ruled_out(say(Phrase::no_scheduler_word));
   }
-  // Said of an earlier run and of this one: the last time counts.
+  // Said of an earlier run or of another job, and of this one: the last time counts.
   const auto& begun = w.incident.history.start;
+  const bool of_another =
+      begun && stop->start && stop->end && *stop->start < *begun && *stop->end >= *begun;
   const std::optional<Nanoseconds> when =
-      begun && stop->start && stop->end && *stop->start < *begun && *stop->end >= *begun
-          ? stop->end
-          : stop->start;
+      of_another || outlived(w, *stop, stop->start) ? stop->end : stop->start;
   // What fails shortly after the word is clean-up; what fails much later failed in a run that went
   // on or came after.
   const bool cause_after = w.best() != nullptr && w.best()->start && when &&
@@ -332,6 +373,9 @@ Answer user_request(Walk& w) {
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
     if (when && *f.start + f.uncertainty + 2 * kSecond < *when)
       return ruled_out(say(Phrase::communication_failed_before_scheduler));
+    if (when && f.symptom == Symptom::job_hang && *f.start > *when + 5 * kMinute &&
+        !apart_as_zones(*f.start, *when) && timed_out(w))
+      return ruled_out(say(Phrase::waited_on_after_scheduler));
     // As near as the clocks allow: whoever is asked to stop does not abort.
     if (when && *f.start < *when && f.symptom != Symptom::job_hang &&
         f.severity >= Severity::distributed && aborted(w))

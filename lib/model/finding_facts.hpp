@@ -29,6 +29,7 @@ struct LineFacts {
   std::size_t hosts = 0, ranks = 0;  // that print it
   std::size_t hosts_at_once = 0;     // within half a minute; 0: not counted
   Speaker speaker = Speaker::job;
+  bool steps_after = false;        // each of its lines stands well before the last steps of its log
   bool names_trainer = false;      // a machine's line about a process such as jobs run: python3
   std::vector<Nanoseconds> times;  // of a machine's lines, sorted; no more than 64 of them
 };

@@ -57,8 +57,13 @@ JobPods::JobPods(const Facts& facts) {
     return paths.count(pod) != 0 || (dash != std::string::npos && pod.size() == dash + 6 &&
                                      paths.count(pod.substr(0, dash)) != 0);
   };
+  // NCCL and launchers name a pod as the host that they run on.
+  std::set<std::string> speakers;
+  for (const IdentityRow& i : facts.identities)
+    if (i.host && i.source != "pod") speakers.insert(*i.host);
   const auto see = [&](const std::string& pod) {
-    if (std::string stem = pod_stem(pod); has_log(pod) && stem.size() > 3)
+    if (std::string stem = pod_stem(pod);
+        (has_log(pod) || speakers.count(pod) != 0) && stem.size() > 3)
       stems_.insert(std::move(stem));
   };
   for (const IdentityRow& i : facts.identities)

@@ -27,13 +27,15 @@ Jobs recorded_jobs(const Facts& facts) {
   return out;
 }
 
-// Numbers of schedulers in the names of files: "slurm-4711.out".
+// Numbers of schedulers in the names of files: "slurm-4711.out", "4711.out".
 Jobs in_names(const Facts& facts) {
-  static const re2::RE2 kOutput(R"((?:^|/)(?:slurm|job|lsf|pbs)[-_](\d{2,12})(?:[^/\d][^/]*)?$)");
+  static const re2::RE2 kOutput(
+      R"((?:^|/)(?:(?:slurm|job|lsf|pbs)[-_](\d{2,12})(?:[^/\d][^/]*)?|(\d{4,12})\.(?:out|err|log))$)");
   Jobs out;
-  std::string number;
+  std::string number, alone;
   for (const MemberRow& m : facts.members)
-    if (m.kind == "file" && re2::RE2::PartialMatch(m.path, kOutput, &number)) out.insert(number);
+    if (m.kind == "file" && re2::RE2::PartialMatch(m.path, kOutput, &number, &alone))
+      out.insert(number.empty() ? alone : number);
   return out;
 }
 

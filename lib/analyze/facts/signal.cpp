@@ -439,8 +439,32 @@ std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
   return fmt::format("gpu_xid/{}: {}", code, rules::meaning_of(*rule, code, {}, {}).title);
 }
 
+// Where a log counts steps, and how many lines of it one step takes.
+class StepLines {
+ public:
+  explicit StepLines(const Facts& facts) {
+    for (const ProgressSpan& p : facts.progress)
+      if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
+        spans_[p.member].push_back(&p);
+  }
+  // A buffer may print some steps behind the error that ended them.
+  bool follow(const EventRow& e) const {
+    constexpr std::uint64_t kSteps = 10;
+    const auto spans = spans_.find(e.place.member);
+    return spans != spans_.end() &&
+           std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
+             const std::uint64_t last = p->last.place.line, first = p->first.place.line;
+             return e.last_line < last &&
+                    (last - e.last_line) * (p->rows - 1) > kSteps * (last - first);
+           });
+  }
+
+ private:
+  std::map<MemberId, std::vector<const ProgressSpan*>> spans_;
+};
+
 Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules::RulePack& pack,
-                       const Recoveries& recoveries,
+                       const Recoveries& recoveries, const StepLines& steps,
                        const std::map<std::string_view, std::string_view>& drivers) {
   Signal s;
   const auto* const fullest = count_group(group, facts, s);
@@ -471,6 +495,10 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
   s.attempt = m->attempt;
   s.message = e.message;
   s.state = reads_state(m);
+  s.steps_after = std::all_of(group.by_path.begin(), group.by_path.end(), [&](const auto& one) {
+    return std::all_of(one.second.begin(), one.second.end(),
+                       [&](const EventRow* row) { return steps.follow(*row); });
+  });
   s.after = xid_named(e, pack);
   s.hearsay = group.hearsay;
   s.stranger = group.stranger;
@@ -485,12 +513,13 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
 
 void add_event_signals(const Facts& facts, const rules::RulePack& pack, std::vector<Signal>& out) {
   const Recoveries recoveries(facts);
+  const StepLines steps(facts);
   std::map<std::string_view, std::string_view> drivers;  // by host
   for (const HostRow& row : facts.hosts) drivers.emplace(row.host, row.driver);
   const auto groups = group_events(facts, pack);
   out.reserve(out.size() + groups.size());
   for (const auto& [key, group] : groups)
-    out.push_back(signal_of_group(group, facts, pack, recoveries, drivers));
+    out.push_back(signal_of_group(group, facts, pack, recoveries, steps, drivers));
 }
 
 // Exceptions: one per process and text, whichever files tell of it. Rows of each by path and line.
@@ -590,6 +619,27 @@ void mark_absent(const Facts& facts, std::vector<Signal>& signals) {
   for (Signal& s : signals) s.absent = s.host && present.count(short_host(*s.host)) == 0;
 }
 
+// A part that failed before the job began and that nothing took back is still broken when a program
+// on the same machine prints what that leads to.
+void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
+  std::map<Host, std::set<std::string>> met;  // by the job, by host
+  for (const Signal& s : signals)
+    if (!s.before_job && !s.hearsay && !s.stranger && s.origin == Origin::any && s.host)
+      met[*s.host].insert(s.event_class);
+  std::map<Host, Nanoseconds> boots;
+  for (const HostRow& row : facts.hosts)
+    if (row.boot_ns) boots[row.host] = *row.boot_ns;
+  for (Signal& s : signals) {
+    if (!s.before_job || s.meaning.cause != CauseKind::machine || !s.host || !s.end) continue;
+    const bool closed = !s.alerts.empty() && s.alerts.back().closed;
+    const auto boot = boots.find(*s.host);
+    const auto classes = met.find(*s.host);
+    if (closed || classes == met.end() || (boot != boots.end() && boot->second > *s.end)) continue;
+    for (const std::string& consequence : s.meaning.leads_to)
+      if (classes->second.count(consequence) != 0) s.before_job = false;
+  }
+}
+
 bool earlier(const Signal& a, const Signal& b) {
   const auto text = [](const auto& t) { return t ? std::string_view(*t) : std::string_view(); };
   const auto key = [&](const Signal& s) {
@@ -610,6 +660,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   mark_absent(facts, out);
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);
+  keep_what_stayed_broken(facts, out);
   name_owners_of_xid_45(out);
   sort_rows(out, earlier);
   return out;

@@ -313,6 +313,8 @@ Finding describe(const std::string& key, const Occurrences& group,
   line.message = first.message.substr(0, 300);
   line.code = first.code;
   line.peer = first.peer_host;
+  line.steps_after = std::all_of(group.signals.begin(), group.signals.end(),
+                                 [](const Signal* s) { return s->steps_after; });
   line.hosts = hosts.size();
   line.ranks = ranks.size();
   f.facts = std::move(line);

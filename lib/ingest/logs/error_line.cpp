@@ -28,7 +28,7 @@ class Templates final : public Kept {
 
 bool is_error(const re2::StringPiece text) {
   static const re2::RE2 kSpeaks(
-      R"((?i)\b(?:\w*error|\w*exception|fatal|failed|failure|abort(?:ed|ing)?|killed|denied|refused|cannot|can't|unable to|panic|unreachable|time[sd] out|corrupt(?:ed)?|out of resources?)\b|: F \S+\.(?:cc|cpp|inc|h):\d+\])");
+      R"((?i)\b(?:\w*error|\w*exception|fatal|failed|failure|abort(?:ed|ing)?|killed|denied|refused|cannot|can't|unable to|panic|unreachable|time[sd] out|corrupt(?:ed)?|out of resources?)\b)");
   static const re2::RE2 kHarmless(
       R"((?i)\b(?:no|0|zero|without|ignor\w+|non-fatal|not fatal|retry\w*|will retry|if it fails|on failure|on_error|error_?(?:rate|feedback|handling|file|log)|mean|squared|absolute|relative|max|min|std|standard) (?:\w+ )?(?:errors?|failures?|exceptions?)\b|\berrors?\s*[=:]\s*(?:0\b|none)|\berror_?(?:rate|feedback|handling|file|log|bar)|(?:failed|failures|errors?|exceptions?|killed)[ =:]+0(?:\b|$)|\b0 (?:failed|killed|denied|refused)|deprecat|\bwarn(?:ing)?\b|\b(?:is initialized|initialized successfully|registered|enabled|recovered|succeeded)\b)");
   return re2::RE2::PartialMatch(text, kSpeaks) && !re2::RE2::PartialMatch(text, kHarmless);
@@ -51,10 +51,10 @@ Outcome read_error_line(const TextLine& line, Reading&) {
 }
 
 constexpr std::string_view kErrorLineWords[] = {
-    "error:",  " error",          "error ",     "exception",   "fatal:",    " fatal",
-    "failed",  "failure",         " abort",     "aborted",     "killed",    "denied",
-    "refused", "cannot ",         "unable to",  "unreachable", "timed out", "times out",
-    "corrupt", "out of resource", "NCCL WARN ", ": F "};
+    "error:",  " error",          "error ",    "exception",   "fatal:",    " fatal",
+    "failed",  "failure",         " abort",    "aborted",     "killed",    "denied",
+    "refused", "cannot ",         "unable to", "unreachable", "timed out", "times out",
+    "corrupt", "out of resource", "NCCL WARN "};
 
 }  // namespace
 

@@ -1,0 +1,73 @@
+// What stands before and behind: errors that a job lived with, words about other jobs, ends of runs
+// that went well.
+#include <algorithm>
+
+#include "bundle.hpp"
+#include "report/phrases.hpp"
+
+namespace culprit::diagnose::test {
+namespace {
+
+class Afterwards : public SmallBundle {
+ protected:
+  static std::string steps(int first, int last) {
+    std::string out;
+    for (int i = first; i <= last; ++i)
+      out += "step: " + std::to_string(i) + "/400 loss: 2.31 grad_norm: 0.81 time: 0.9 s\n";
+    return out;
+  }
+};
+
+TEST_F(Afterwards, StepsBehindAnUndatedErrorClearIt) {
+  const std::string killed =
+      "(raylet) 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed "
+      "due to other reasons at node (ID: 7f, IP: 10.2.0.8)\n";
+  const std::string failed =
+      "Traceback (most recent call last):\n"
+      "  File \"/opt/app/data/pq.py\", line 88, in rows\n"
+      "    return table.column(0)\n"
+      "OSError: Corrupt snappy compressed data.\n";
+  write("driver.log", steps(1, 40) + killed + steps(41, 120) + failed);
+  const Answer a = diagnose();
+  EXPECT_NE(a.verdict.action, Action::repair) << report::words(a.verdict.summary);
+  write("driver.log", steps(1, 120) + killed);
+  EXPECT_EQ(diagnose().verdict.action, Action::repair) << "nothing went on behind it";
+}
+
+TEST_F(Afterwards, AGpuThatDidNotComeUpIsMissedByTheJobOfTheNextDay) {
+  for (const char* host : {"kx-1", "kx-2", "kx-3"})
+    write(std::string("hosts/") + host + "/syslog",
+          std::string("2026-03-03T22:51:00+00:00 ") + host + " systemd[1]: Started Session 1.\n" +
+              (std::string(host) == "kx-2"
+                   ? "2026-03-03T22:51:16+00:00 kx-2 kernel: NVRM: GPU 0000:4e:00.0: "
+                     "RmInitAdapter failed! (0x22:0x56:884)\n"
+                   : ""));
+  write("launch.log",
+        "2026-03-04T07:40:00+00:00 kx-1: [INFO] starting\n"
+        "2026-03-04T07:48:36+00:00 kx-2: [rank7]: RuntimeError: CUDA error: invalid device "
+        "ordinal\n");
+  const Answer a = diagnose();
+  const auto hosts = a.targets(SubjectKind::host);
+  EXPECT_TRUE(std::find(hosts.begin(), hosts.end(), "kx-2") != hosts.end())
+      << report::words(a.verdict.summary);
+}
+
+TEST_F(Afterwards, PeersLostBehindTheLastWordOfAGoodRunAreNoFailure) {
+  write("logs/task-0.out", steps(1, 400) + "Training complete: 400 steps. Final eval loss: 1.86\n");
+  write("logs/task-1.out",
+        steps(1, 400) +
+            "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+            "[rank1]: NCCL WARN Connection closed by remote peer kx-1<41000>\n");
+  write("slurm-31.out", "srun: error: kx-2: task 1: Aborted (core dumped)\n");
+  EXPECT_EQ(diagnose().verdict.action, Action::none);
+}
+
+TEST_F(Afterwards, RetriesOfAStoreAreNoFailure) {
+  write(
+      "hosts/kx-1/train.log",
+      steps(1, 30) + "S3 FastFile read retry 1: SlowDown (503)\nloss is nan, stopping training\n");
+  EXPECT_NE(diagnose().verdict.action, Action::repair);
+}
+
+}  // namespace
+}  // namespace culprit::diagnose::test
