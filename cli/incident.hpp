@@ -24,7 +24,7 @@ inline constexpr OptionSpec kReadOptions[] = {
     {"timezone", "ZONE", "zone of times that print none: UTC, +08:00, Asia/Singapore"},
     {"threads", "N",
      "threads that scan (default: the machine's); the answer does not depend on it"},
-    {"max-members", "N", "most files of a bundle (default 2M)"},
+    {"max-members", "N", "most files of a bundle (default 1M)"},
     {"max-member-bytes", "N", "most bytes of one file, decompressed (default 1T)"},
     {"max-total-bytes", "N", "most bytes of a bundle, decompressed (default 4T)"},
     {"max-expansion", "N", "most times a compressed file may grow (default 1000)"},

@@ -39,7 +39,8 @@
 namespace culprit::bundle {
 
 struct Limits {
-  std::uint64_t members = 2'000'000;        // entries in one walk
+  // Entries in one walk. Each takes 1 to 1.5 kB until the end: so many stay below 2 GB.
+  std::uint64_t members = 1 << 20;
   std::uint64_t member_bytes = 1ULL << 40;  // one member, decompressed
   std::uint64_t total_bytes = 1ULL << 42;   // all members, decompressed
   std::uint64_t expansion = 1'000;          // decompressed : compressed, per compressed layer ...
