@@ -715,18 +715,22 @@ class Resolution {
   }
 
   void settle_rows() {
+    std::map<Host, std::vector<const RankRow*>> with_gpu;  // by host, in the order of the ranks
+    for (const auto& [rank, row] : ranks_)
+      if (row.host && row.gpu) with_gpu[*row.host].push_back(&row);
     for (auto& e : facts_.events) {
       settle(e);
-      if (e.gpu && e.gpu->find(':') == std::string::npos &&
-          e.host) {  // an index: the PCI address is the name that stays
-        for (const auto& [rank, row] : ranks_)
-          if (row.host == e.host && row.gpu && row.local_rank &&
-              std::to_string(number_of(*row.local_rank)) == *e.gpu)
-            e.gpu = row.gpu;
-      }
-      if (!e.rank && e.gpu && e.host && e.scope == Scope::host_local)
-        for (const auto& [rank, row] : ranks_)
-          if (row.host == e.host && row.gpu == e.gpu) e.rank = rank;
+      if (!e.gpu || !e.host) continue;
+      const auto own = with_gpu.find(*e.host);
+      if (own == with_gpu.end()) continue;
+      if (e.gpu->find(':') == std::string::npos)
+        // an index: the PCI address is the name that stays
+        for (const RankRow* row : own->second)
+          if (row->local_rank && std::to_string(number_of(*row->local_rank)) == *e.gpu)
+            e.gpu = row->gpu;
+      if (!e.rank && e.scope == Scope::host_local)
+        for (const RankRow* row : own->second)
+          if (row->gpu == e.gpu) e.rank = row->rank;
     }
     for (auto& t : facts_.tracebacks) settle(t);
     for (auto& x : facts_.exits) settle(x);
