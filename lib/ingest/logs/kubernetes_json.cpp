@@ -1,5 +1,8 @@
 // kubectl cluster-info dump: pods.json and events.json (or `kubectl get -o json`). What a container
 // ended with and what the kubelet said about it.
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
@@ -33,19 +36,27 @@ class KubernetesRecords {
  public:
   KubernetesRecords(std::string_view bytes, const Tree& tree, const MemberRow& member,
                     Reading& reading)
-      : bytes_(bytes), tree_(tree), member_(member), reading_(reading) {}
+      : bytes_(bytes), tree_(tree), member_(member), reading_(reading) {
+    for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
+         at = bytes.find('\n', at + 1))
+      line_ends_.push_back(at);
+  }
 
-  // Events carry no line of their own: the place is where `needle` stands first.
-  Place place(const std::string& needle) const {
-    const std::size_t at = needle.empty() ? std::string_view::npos : bytes_.find(needle);
-    if (at == std::string_view::npos) return {member_.id, 1, 0, 0};
-    const std::size_t begin =
-        bytes_.rfind('\n', at) == std::string_view::npos ? 0 : bytes_.rfind('\n', at) + 1;
-    const std::size_t end = std::min(bytes_.find('\n', at), bytes_.size());
-    return {member_.id,
-            1 + static_cast<std::uint64_t>(std::count(
-                    bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(at), '\n')),
-            begin, static_cast<std::uint32_t>(std::min<std::size_t>(end - begin, 1u << 20))};
+  // Events carry no line of their own: the place is where `needle` stands first. It is looked for
+  // in the item that says it, since a dump holds as many items as a cluster has pods.
+  Place place(const std::string& needle) {
+    const auto [known, fresh] = places_.try_emplace(needle, Place{member_.id, 1, 0, 0});
+    Place& out = known->second;
+    const std::size_t at = !fresh || needle.empty() ? std::string_view::npos : item_.find(needle);
+    if (at == std::string_view::npos) return out;
+    const std::size_t offset = static_cast<std::size_t>(item_.data() - bytes_.data()) + at;
+    const auto next = std::lower_bound(line_ends_.begin(), line_ends_.end(), offset);
+    const std::size_t begin = next == line_ends_.begin() ? 0 : *(next - 1) + 1;
+    const std::size_t end = next == line_ends_.end() ? bytes_.size() : *next;
+    out.line = 1 + static_cast<std::uint64_t>(next - line_ends_.begin());
+    out.offset = begin;
+    out.length = static_cast<std::uint32_t>(std::min<std::size_t>(end - begin, 1u << 20));
+    return out;
   }
 
   void say(const std::string& message, const Timestamp& time, const std::string& host,
@@ -119,6 +130,9 @@ class KubernetesRecords {
   }
 
   void item(const Value& one) {
+    const Tree::Node& node = tree_.nodes[one.node];
+    item_ = bytes_.substr(std::min<std::size_t>(node.offset, bytes_.size()),
+                          node.length > 0 ? node.length : std::string_view::npos);
     const std::string kind = text(one, "kind");
     if (kind == "Pod" || (kind.empty() && has(one, "spec")))
       pod(one);
@@ -139,6 +153,9 @@ class KubernetesRecords {
   const Tree& tree_;
   const MemberRow& member_;
   Reading& reading_;
+  std::string_view item_;  // that is being read
+  std::vector<std::size_t> line_ends_;
+  std::unordered_map<std::string, Place> places_;  // of needles
 };
 
 std::string read_kubernetes_json(std::string_view bytes, const MemberRow& member,
