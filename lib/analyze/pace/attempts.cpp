@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -103,6 +104,43 @@ void step(Attempt& a, std::int64_t iteration, Nanoseconds time, bool good) {
   if (good) a.furthest = std::max(a.furthest.value_or(iteration), iteration);
 }
 
+// Finds attempts by number and by moment, of which a job that restarts at once has thousands.
+class AttemptIndex {
+ public:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  explicit AttemptIndex(const std::vector<Attempt>& all) : earliest_(all.size()) {
+    Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
+    for (std::size_t i = all.size(); i-- > 0;) {
+      least = std::min(least, all[i].start.value_or(least));
+      earliest_[i] = least;
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      first_.emplace(all[i].id, i);
+      last_[all[i].id] = i;
+    }
+  }
+
+  std::size_t first(std::int64_t id) const { return at(first_, id); }
+  std::size_t last(std::int64_t id) const { return at(last_, id); }
+  // The last one that had begun by then.
+  std::size_t begun_by(Nanoseconds time) const {
+    const auto end = std::partition_point(earliest_.begin(), earliest_.end(),
+                                          [&](Nanoseconds start) { return start <= time; });
+    return end == earliest_.begin() ? kNone : static_cast<std::size_t>(end - earliest_.begin()) - 1;
+  }
+
+ private:
+  using ById = std::unordered_map<std::int64_t, std::size_t>;
+  static std::size_t at(const ById& map, std::int64_t id) {
+    const auto it = map.find(id);
+    return it == map.end() ? kNone : it->second;
+  }
+
+  ById first_, last_;
+  std::vector<Nanoseconds> earliest_;  // of this and all later ones
+};
+
 std::vector<Attempt> from_manifest(const Facts& facts, const JobSteps& steps) {
   const Manifest& m = *facts.manifest;
   std::vector<Attempt> out;
@@ -123,19 +161,18 @@ std::vector<Attempt> from_manifest(const Facts& facts, const JobSteps& steps) {
       std::is_sorted(out.begin(), out.end(),
                      [](const Attempt& a, const Attempt& b) { return a.start < b.start; });
   const std::size_t counted = steps.size() == 0 ? 0 : steps.attempt.back() + 1;
+  const AttemptIndex index(out);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    Attempt* of = nullptr;
+    std::size_t of = AttemptIndex::kNone;
     const MemberRow* member = facts.member(steps.place[i].member);
-    if (timed && steps.time[i] != kNoValue) {
-      for (Attempt& a : out)
-        if (*a.start <= steps.time[i]) of = &a;
-    } else if (member != nullptr && member->attempt) {
-      for (Attempt& a : out)
-        if (a.id == *member->attempt) of = &a;
-    } else if (counted == out.size() && steps.attempt[i] < out.size()) {
-      of = &out[steps.attempt[i]];
-    }
-    if (of != nullptr) step(*of, steps.iteration[i], steps.time[i], steps.not_a_number[i] == 0);
+    if (timed && steps.time[i] != kNoValue)
+      of = index.begun_by(steps.time[i]);
+    else if (member != nullptr && member->attempt)
+      of = index.last(*member->attempt);
+    else if (counted == out.size() && steps.attempt[i] < out.size())
+      of = steps.attempt[i];
+    if (of != AttemptIndex::kNone)
+      step(out[of], steps.iteration[i], steps.time[i], steps.not_a_number[i] == 0);
   }
   return out;
 }
@@ -195,15 +232,10 @@ std::vector<Attempt> from_steps(const JobSteps& steps) {
 // Signs of what each attempt failed of: critical errors and exceptions in its logs.
 void find_roots(const Facts& facts, std::vector<Attempt>& all) {
   std::vector<std::set<std::tuple<std::string, SubjectKind, std::string>>> seen(all.size());
+  const AttemptIndex index(all);
   const auto attempt_at = [&](const MemberRow& m, const std::optional<Nanoseconds>& time) {
-    if (m.attempt)
-      for (std::size_t i = 0; i < all.size(); ++i)
-        if (all[i].id == *m.attempt) return i;
-    std::size_t found = all.size();
-    if (time)
-      for (std::size_t i = 0; i < all.size(); ++i)
-        if (all[i].start && *all[i].start <= *time) found = i;
-    return found;
+    const std::size_t named = m.attempt ? index.first(*m.attempt) : AttemptIndex::kNone;
+    return named != AttemptIndex::kNone || !time ? named : index.begun_by(*time);
   };
   const auto sign = [&](MemberId id, const std::optional<Nanoseconds>& time,
                         std::string event_class, Subject subject) {
