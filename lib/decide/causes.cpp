@@ -169,14 +169,11 @@ class Sieve {
   // A node that is not ready keeps its pods for minutes (tolerationSeconds, 300 by default); then
   // they are evicted, and with them the job, which had no other fault until then.
   bool evicted_for(const Finding& f) const {
-    return f.event_class == "slurm_node_fail" && f.host && f.start &&
-           std::any_of(incident_.findings.begin(), incident_.findings.end(),
-                       [&](const Finding& other) {
-                         return other.outcome == Outcome::fired && other.host == f.host &&
-                                one_of(other.event_class, {"node_drained", "k8s_teardown"}) &&
-                                other.start && *other.start >= *f.start &&
-                                *other.start - *f.start <= params_.evicted_within;
-                       });
+    if (f.event_class != "slurm_node_fail" || !f.host || !f.start) return false;
+    const auto own = evictions_.find(*f.host);
+    if (own == evictions_.end()) return false;
+    const auto next = own->second.lower_bound(*f.start);
+    return next != own->second.end() && *next - *f.start <= params_.evicted_within;
   }
 
   // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does
@@ -219,8 +216,24 @@ class Sieve {
       }
   }
 
+  // What one finding is asked of all others, by host, so that each need not walk all of them.
+  void index() {
+    for (const Finding& f : incident_.findings) {
+      if (f.outcome != Outcome::fired) continue;
+      if (f.host && f.start && one_of(f.event_class, {"node_drained", "k8s_teardown"}))
+        evictions_[*f.host].insert(*f.start);
+      if (gpu_fault(f) && on_other_gpu(f)) other_gpus_[*f.host].push_back(&f);
+      job_names_root_ =
+          job_names_root_ || (f.origin == Origin::any && f.analysis == Analysis::classify &&
+                              f.role == Role::root && kind_of(f) && !f.hearsay);
+    }
+    all_left_with_0_ = std::all_of(incident_.exits.begin(), incident_.exits.end(),
+                                   [](const ExitFact& x) { return x.code == 0; });
+  }
+
   // What single findings are held against, once: there may be as many of them as hosts.
   void look_around() {
+    index();
     for (const Finding& f : incident_.findings) {
       if (const auto* broke = std::get_if<BreakFacts>(&f.facts);
           broke != nullptr && !broke->most.empty())
@@ -382,13 +395,12 @@ class Sieve {
   bool of_other_gpu(const Finding& f) const {
     if (on_other_gpu(f)) return true;
     if (!by_gpu(f) || !f.ranks.empty() || f.hosts.size() != 1) return false;
-    return std::any_of(incident_.findings.begin(), incident_.findings.end(),
-                       [&](const Finding& other) {
-                         return other.outcome == Outcome::fired && other.host == f.host &&
-                                gpu_fault(other) && on_other_gpu(other) &&
-                                (!f.start || !other.start ||
-                                 std::abs(*f.start - *other.start) < params_.same_moment);
-                       });
+    const auto own = other_gpus_.find(*f.host);  // by_gpu: it has one
+    return own != other_gpus_.end() &&
+           std::any_of(own->second.begin(), own->second.end(), [&](const Finding* other) {
+             return !f.start || !other->start ||
+                    std::abs(*f.start - *other->start) < params_.same_moment;
+           });
   }
 
   // Over for so long before the job ended that it explains the end only if the job ran then, of
@@ -407,23 +419,14 @@ class Sieve {
   bool without_story(const Finding& f) const {
     return f.origin != Origin::any && f.start && !out_.first_consequence && !incident_.job_end &&
            !incident_.job_start && !incident_.last_progress &&
-           (over_for_days(f) || std::any_of(incident_.findings.begin(), incident_.findings.end(),
-                                            [](const Finding& own) {
-                                              return own.outcome == Outcome::fired &&
-                                                     own.origin == Origin::any &&
-                                                     own.analysis == Analysis::classify &&
-                                                     own.role == Role::root && kind_of(own) &&
-                                                     !own.hearsay;
-                                            }));
+           (over_for_days(f) || job_names_root_);
   }
 
   // A job counts steps and shows no failure, and the machines' logs go on for more than a day
   // behind it.
   bool over_for_days(const Finding& f) const {
     return incident_.last_iteration.value_or(0) > 0 && f.end && incident_.last_word &&
-           *f.end + kDay < *incident_.last_word &&
-           std::all_of(incident_.exits.begin(), incident_.exits.end(),
-                       [](const ExitFact& x) { return x.code == 0; });
+           *f.end + kDay < *incident_.last_word && all_left_with_0_;
   }
 
   // Its clock is so uncertain that it may stand on either side of the first failure.
@@ -638,8 +641,12 @@ class Sieve {
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
-  std::set<Host> ends_;              // hosts of connections that broke
-  std::set<Host> killed_, crashed_;  // hosts on which a process ended so
+  bool job_names_root_ = false;  // the job itself prints what may be a cause
+  bool all_left_with_0_ = false;
+  std::map<Host, std::set<Nanoseconds>> evictions_;         // when pods of a host had to leave
+  std::map<Host, std::vector<const Finding*>> other_gpus_;  // faults of GPUs that no rank has
+  std::set<Host> ends_;                                     // hosts of connections that broke
+  std::set<Host> killed_, crashed_;                         // hosts on which a process ended so
   std::map<std::string, std::set<const Finding*>>
       witnesses_;  // what may corroborate, by host; two are enough
 };

@@ -1,5 +1,6 @@
 // What is known although nothing is proven: the strongest lines, quoted, and called leads.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -31,16 +32,16 @@ int weight(const Finding& f) {
   return f.role == Role::cascade ? 3 : 1;
 }
 
-// Left out for want of a time or of a second report, not because it is known to be innocent.
-bool unproven(const Walk& w, const Finding& f) {
-  return std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) {
-    return e.finding == &f && (e.reason == Exclusion::unplaced || e.reason == Exclusion::too_few);
-  });
-}
-
-bool excluded(const Walk& w, const Finding& f) {
-  return std::any_of(w.first.excluded.begin(), w.first.excluded.end(),
-                     [&](const Excluded& e) { return e.finding == &f; });
+// What was sorted out: whether for want of a time or of a second report, and not because it is
+// known to be innocent.
+using Sorted = std::map<const Finding*, bool>;
+Sorted sorted_out(const Walk& w) {
+  Sorted out;
+  for (const Excluded& e : w.first.excluded) {
+    bool& unproven = out[e.finding];
+    unproven = unproven || e.reason == Exclusion::unplaced || e.reason == Exclusion::too_few;
+  }
+  return out;
 }
 
 Text who(const Finding& f) {
@@ -67,13 +68,19 @@ std::string quoted(const std::string& text, std::size_t most) {
 
 std::vector<const Finding*> strongest_leads(const Walk& w) {
   std::vector<const Finding*> out;
+  const Sorted sorted = sorted_out(w);
+  const auto unproven = [&](const Finding* f) {
+    const auto at = sorted.find(f);
+    return at != sorted.end() && at->second;
+  };
   for (const Finding& f : w.incident.findings)
-    if (weight(f) > 1 && (!excluded(w, f) || unproven(w, f))) out.push_back(&f);
+    if (weight(f) > 1 && (sorted.count(&f) == 0 || unproven(&f))) out.push_back(&f);
   sort_rows(out, [&](const Finding* a, const Finding* b) {
     const auto key = [&](const Finding* f) {
-      const Evidence first = f->evidence.empty() || f->start ? Evidence{} : f->evidence.front();
-      return std::tuple(unproven(w, *f), -weight(*f), !f->start.has_value(), f->start.value_or(0),
-                        first.path, first.line);
+      const Evidence* first = f->evidence.empty() || f->start ? nullptr : &f->evidence.front();
+      return std::tuple(unproven(f), -weight(*f), !f->start.has_value(), f->start.value_or(0),
+                        first == nullptr ? std::string_view() : std::string_view(first->path),
+                        first == nullptr ? 0 : first->line);
     };
     return key(a) < key(b);
   });

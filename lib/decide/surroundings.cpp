@@ -34,7 +34,9 @@ Surroundings::Surroundings(const Case& incident, const DecideParams& params,
   }
   for (const ExitFact& x : incident.exits) {
     failed_ = failed_ || x.code != 0;
-    if (x.code == -9 || x.code == 137) symptoms_.insert(Symptom::cpu_oom);
+    if (x.code != -9 && x.code != 137) continue;
+    symptoms_.insert(Symptom::cpu_oom);
+    if (x.host) killed_.insert(*x.host);
   }
   find_failure(consequence);
   count_rates();
@@ -132,10 +134,7 @@ std::size_t Surroundings::inside_failure(const Finding& f) const {
 bool Surroundings::another_fits(const Finding& f) const {
   if (!failure_ || lines_of(f)->times.empty() || lines_of(f)->times_cut || inside_failure(f) > 0)
     return false;
-  if (std::any_of(incident_.exits.begin(), incident_.exits.end(), [&](const ExitFact& x) {
-        return (x.code == -9 || x.code == 137) && x.host && f.host && *x.host == *f.host;
-      }))
-    return false;
+  if (f.host && killed_.count(*f.host) != 0) return false;
   return fitting_.count({f.symptom, f.role, f.severity}) != 0;
 }
 

@@ -49,6 +49,7 @@ class Surroundings {
   bool failed_ = false;
   std::set<std::string> classes_;  // of what the job itself reports
   std::set<Symptom> symptoms_;
+  std::set<Host> killed_;  // hosts on which a process of the job was killed
   std::map<std::string, Rate> rates_;
   std::set<std::tuple<Symptom, Role, Severity>> fitting_;  // at least that severe, in its moment
 };

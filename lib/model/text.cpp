@@ -23,26 +23,33 @@ std::string verbatim(const Text& text) {
   return word == nullptr ? std::string() : *word;
 }
 
-Text list(const std::vector<Text>& items, std::size_t most) {
+namespace {
+
+// What is not named is only counted: there may be a hundred thousand hosts.
+template <class Items>
+Text listed(const Items& items, std::size_t most) {
   Clause out{Phrase::list, {static_cast<std::int64_t>(most)}};
-  for (const Text& item : items) out.arguments.emplace_back(item);
+  std::size_t named = 0;
+  for (const auto& item : items) {
+    if (named == most) break;
+    out.arguments.emplace_back(Text(item));
+    ++named;
+  }
+  if (named < items.size())
+    out.arguments.emplace_back(static_cast<std::int64_t>(items.size() - named));
   return Text(std::move(out));
 }
 
-Text list(const std::vector<std::string>& items, std::size_t most) {
-  return list(std::vector<Text>(items.begin(), items.end()), most);
-}
+}  // namespace
 
-Text list(const std::set<std::string>& items, std::size_t most) {
-  return list(std::vector<Text>(items.begin(), items.end()), most);
-}
+Text list(const std::vector<Text>& items, std::size_t most) { return listed(items, most); }
 
-Text list(const std::vector<Host>& hosts, std::size_t most) {
-  return list(std::vector<Text>(hosts.begin(), hosts.end()), most);
-}
+Text list(const std::vector<std::string>& items, std::size_t most) { return listed(items, most); }
 
-Text list(const std::set<Host>& hosts, std::size_t most) {
-  return list(std::vector<Text>(hosts.begin(), hosts.end()), most);
-}
+Text list(const std::set<std::string>& items, std::size_t most) { return listed(items, most); }
+
+Text list(const std::vector<Host>& hosts, std::size_t most) { return listed(hosts, most); }
+
+Text list(const std::set<Host>& hosts, std::size_t most) { return listed(hosts, most); }
 
 }  // namespace culprit

@@ -55,14 +55,10 @@ std::string lower_first(std::string text) {
 }
 
 // "nobody"; "a"; "a, b and c"; "a, b and 4 more".
-std::string enumeration(std::vector<std::string> items, std::size_t most) {
+std::string enumeration(std::vector<std::string> items, std::int64_t more) {
+  if (more > 0) return fmt::format("{} and {} more", fmt::join(items, ", "), more);
   if (items.empty()) return "nobody";
-  const std::size_t n = items.size();
-  if (n > most) {
-    items.resize(most);
-    return fmt::format("{} and {} more", fmt::join(items, ", "), n - most);
-  }
-  if (n == 1) return items[0];
+  if (items.size() == 1) return items[0];
   const std::string last = items.back();
   items.pop_back();
   return fmt::format("{} and {}", fmt::join(items, ", "), last);
@@ -121,9 +117,13 @@ std::string filled(const Clause& clause) {
     }
     case Phrase::list: {
       std::vector<std::string> items;
-      for (std::size_t i = 1; i < parts.size(); ++i) items.push_back(filled(parts[i]));
-      const auto* most = parts.empty() ? nullptr : std::get_if<std::int64_t>(&parts[0]);
-      return enumeration(std::move(items), most == nullptr ? 4 : static_cast<std::size_t>(*most));
+      std::int64_t more = 0;  // that are not named
+      for (std::size_t i = 1; i < parts.size(); ++i)
+        if (const auto* rest = std::get_if<std::int64_t>(&parts[i]))
+          more += *rest;
+        else
+          items.push_back(filled(parts[i]));
+      return enumeration(std::move(items), more);
     }
     default: break;
   }
