@@ -48,7 +48,7 @@ Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Fi
   }
   v.summary =
       say(Phrase::links_and_connections_disagree, diag.subject.id, at(diag.start), list(down, 4));
-  next(v, NextKind::command, checks_of(hosts));
+  check(v, hosts);
   next(v, NextKind::plan, say(Phrase::look_at_switch, say(Phrase::shared_switch)));
   next(v, NextKind::collect, say(Phrase::kernel_log_which_part, diag.subject.id));
   return taken(diag.why);

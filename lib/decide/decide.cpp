@@ -1,6 +1,8 @@
 #include "decide/decide.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -70,6 +72,32 @@ void tell_chain(Walk& w) {
   }
 }
 
+// What was sorted out, with the reason, and machines among it that want a check all the same.
+void tell_excluded(Walk& w) {
+  constexpr std::size_t kMostAlike = 64;  // of one class and reason; further ones are counted
+  std::set<std::string> remarked;
+  std::map<std::pair<std::string, Phrase>, std::size_t> alike;
+  for (const auto& [finding, reason, why] : w.first.excluded) {
+    const Phrase phrase = why.empty() ? Phrase::verbatim : why.clauses().front().phrase;
+    if (++alike[{finding->event_class, phrase}] <= kMostAlike)
+      w.verdict.steps.push_back(
+          {StepId::excluded, StepOutcome::ruled_out,
+           say(Phrase::excluded_candidate, finding->event_class, finding->subject.id, why)});
+    // Of a fault that many machines share they are counted with it.
+    const bool counted =
+        reason == Exclusion::after_failure && finding->event_class == w.shared_class;
+    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 &&
+        reason != Exclusion::led_to && !counted && remarked.insert(*finding->host).second)
+      next(w.verdict, NextKind::plan,
+           say(reason == Exclusion::unplaced ? Phrase::also_showed_unplaced : Phrase::also_showed,
+               *finding->host, finding->event_class, why));
+  }
+  for (const auto& [kind, n] : alike)
+    if (n > kMostAlike)
+      w.verdict.steps.push_back({StepId::excluded, StepOutcome::ruled_out,
+                                 say(Phrase::excluded_alike, kind.first, n - kMostAlike)});
+}
+
 // An isolation that is less sure than that is a suspicion: the machine is checked, and stays in
 // service until it fails.
 void weigh_isolation(Verdict& v) {
@@ -83,7 +111,7 @@ void weigh_isolation(Verdict& v) {
   std::vector<Host> hosts;
   for (const Target& t : v.targets)
     if (t.subject.kind == SubjectKind::host) hosts.push_back(decide::machine_of(t.subject));
-  if (!hosts.empty()) next(v, NextKind::command, checks_of(hosts));
+  if (!hosts.empty()) check(v, hosts);
 }
 
 // What was not read may name another cause. A suspicion that is no longer sure enough is checked.
@@ -94,20 +122,49 @@ void weigh_incompleteness(Verdict& v) {
 
 }  // namespace
 
+namespace {
+
+// The order in which findings come says nothing: where two are as good, the one that sorts first is
+// taken.
+bool stands_before(const Finding& a, const Finding& b) {
+  const auto key = [](const Finding& f) {
+    return std::tuple(-static_cast<int>(f.severity), -static_cast<int>(f.role),
+                      !f.start.has_value(), f.start.value_or(0));
+  };
+  return a.analysis == b.analysis && a.analysis == Analysis::classify
+             ? std::pair(key(a), a.id) < std::pair(key(b), b.id)
+             : (a.analysis == Analysis::classify) > (b.analysis == Analysis::classify);
+}
+
+Verdict decide_sorted(const Case& incident, const DecideParams& params);
+
+}  // namespace
+
 Verdict decide(const Case& given, const DecideParams& params) {
-  // The order in which findings come says nothing: where two are as good, the one that sorts first
-  // is taken.
   Case incident = given;
-  sort_rows(incident.findings, [](const Finding& a, const Finding& b) {
-    const auto key = [](const Finding& f) {
-      return std::tuple(-static_cast<int>(f.severity), -static_cast<int>(f.role),
-                        !f.start.has_value(), f.start.value_or(0));
-    };
-    return a.analysis == b.analysis && a.analysis == Analysis::classify
-               ? std::pair(key(a), a.id) < std::pair(key(b), b.id)
-               : (a.analysis == Analysis::classify) > (b.analysis == Analysis::classify);
+  return decide_in_place(incident, params);
+}
+
+Verdict decide_in_place(Case& incident, const DecideParams& params) {
+  std::vector<std::size_t> order(incident.findings.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  sort_rows(order, [&](std::size_t a, std::size_t b) {
+    return stands_before(incident.findings[a], incident.findings[b]);
   });
-  Walk w{incident, params, first_failure(incident, params), {}};
+  std::vector<Finding> sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t i : order) sorted.push_back(std::move(incident.findings[i]));
+  incident.findings.swap(sorted);
+  Verdict verdict = decide_sorted(incident, params);
+  for (std::size_t i = 0; i < order.size(); ++i) sorted[order[i]] = std::move(incident.findings[i]);
+  incident.findings.swap(sorted);
+  return verdict;
+}
+
+namespace {
+
+Verdict decide_sorted(const Case& incident, const DecideParams& params) {
+  Walk w{incident, params, first_failure(incident, params), {}, {}};
   std::optional<StepId> taken;
   for (const Rung& rung : kLadder) {
     const Answer answer = rung.walk(w);
@@ -123,21 +180,13 @@ Verdict decide(const Case& given, const DecideParams& params) {
   if (incident.incomplete) weigh_incompleteness(w.verdict);
   ask_for_missing(w);
   w.verdict.summary += w.verdict.request;
-  std::set<std::string> remarked;
-  for (const auto& [finding, reason, why] : w.first.excluded) {
-    w.verdict.steps.push_back(
-        {StepId::excluded, StepOutcome::ruled_out,
-         say(Phrase::excluded_candidate, finding->event_class, finding->subject.id, why)});
-    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 &&
-        reason != Exclusion::led_to && remarked.insert(*finding->host).second)
-      next(w.verdict, NextKind::plan,
-           say(reason == Exclusion::unplaced ? Phrase::also_showed_unplaced : Phrase::also_showed,
-               *finding->host, finding->event_class, why));
-  }
+  tell_excluded(w);
   w.verdict.end = incident.job_end;
   if (!w.verdict.start) w.verdict.start = w.first.first_consequence;
   tell_chain(w);
   return w.verdict;
 }
+
+}  // namespace
 
 }  // namespace culprit::decide

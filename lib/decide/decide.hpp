@@ -43,5 +43,8 @@ struct DecideParams {
 };
 
 Verdict decide(const Case& incident, const DecideParams& params = {});
+// The same without a copy of the findings, of which there may be as many as machines: they are
+// moved about, and are in their order again when it returns.
+Verdict decide_in_place(Case& incident, const DecideParams& params = {});
 
 }  // namespace culprit::decide

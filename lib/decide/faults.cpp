@@ -66,7 +66,7 @@ Answer one_of_several(Walk& w, const Cause& c, std::map<Host, std::vector<std::s
       target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, std::move(findings));
   }
   v.summary = std::move(summary);
-  next(v, NextKind::command, checks_of(hosts));
+  check(v, hosts);
   advise(v, c);
   return taken(std::move(why));
 }
@@ -132,9 +132,14 @@ Answer without_story(Walk& w, const Cause& first, const std::vector<const Findin
   for (const Finding* f : others) because[*f->host].push_back(f->id);
   std::vector<Host> hosts;
   for (const auto& [host, findings] : because) hosts.push_back(host);
-  Text summary = others.empty() ? say(Phrase::fault_long_over, list(hosts, 8),
-                                      inside(first.findings.front()->title), at(first.start))
-                                : say(Phrase::faults_without_story, list(hosts, 8));
+  const Finding& one = *first.findings.front();
+  const auto alike = [&](const Finding* f) { return f->event_class == one.event_class; };
+  const bool same = std::all_of(first.findings.begin(), first.findings.end(), alike) &&
+                    std::all_of(others.begin(), others.end(), alike);
+  Text summary = others.empty() ? say(Phrase::fault_long_over, list(hosts, 8), inside(one.title),
+                                      at(first.start))
+                 : same ? say(Phrase::same_fault_without_story, list(hosts, 8), inside(one.title))
+                        : say(Phrase::faults_without_story, list(hosts, 8));
   return one_of_several(w, first, std::move(because), std::move(summary),
                         say(Phrase::faults_at_other_times, hosts.size()));
 }
@@ -215,9 +220,17 @@ Answer critical_errors(Walk& w) {
           who.size() == 1 ? say(Phrase::one_machine) : say(Phrase::several_machines, who.size()),
           inside(f.title), list(who), at(c->start),
           after_effects(w) ? say(Phrase::rest_are_consequences) : Text());
-  for (const Host& host : c->hosts) drain(w, host, f.event_class);
+  drain(w, c->hosts, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::class_first, f.event_class, list(who), at(c->start)));
+}
+
+// How many machines show the fault, with those that came to it after the first failure.
+static std::size_t with_later(const Walk& w, const std::string& event_class, std::set<Host> hosts) {
+  for (const Excluded& e : w.first.excluded)
+    if (e.reason == Exclusion::after_failure && e.finding->event_class == event_class)
+      hosts.insert(e.finding->hosts.begin(), e.finding->hosts.end());
+  return hosts.size();
 }
 
 Answer shared_cause(Walk& w) {
@@ -248,9 +261,13 @@ Answer shared_cause(Walk& w) {
               net ? "network of " + joined({widest->second.begin(), widest->second.end()}, 3)
                   : widest->first},
              confidence::kSharedUnnamed, ids(machine->findings));
-    v.summary = say(Phrase::same_fault_same_moment, widest->second.size(), inside(f.title),
-                    net ? say(Phrase::a_switch_first) : say(Phrase::power_cooling_driver),
-                    widest->second.size());
+    w.shared_class = widest->first;
+    const std::size_t all = with_later(w, widest->first, widest->second);
+    const Text share = net ? say(Phrase::a_switch_first) : say(Phrase::power_cooling_driver);
+    v.summary = all == widest->second.size()
+                    ? say(Phrase::same_fault_same_moment, all, inside(f.title), share, all)
+                    : say(Phrase::same_fault_spreads, all, inside(f.title), widest->second.size(),
+                          share, all);
     if (!net)
       advise(v, *machine);  // else it is to look at single cables
     else
@@ -677,7 +694,7 @@ Answer network_alerts(Walk& w) {
   v.summary = say(Phrase::link_failed, list(c->hosts),
                   open ? say(Phrase::link_went_down) : say(Phrase::link_failed_repeatedly),
                   at(c->start), inside(f.title));
-  for (const Host& host : c->hosts) drain(w, host, f.event_class);
+  drain(w, c->hosts, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
 }

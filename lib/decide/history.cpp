@@ -506,7 +506,7 @@ struct Judge {
     if (!machines.empty() && !checked) {
       replace(Action::checks, say(Phrase::next_checks_of_it, again),
               say(Phrase::take_out_and_check, who));
-      v.next.insert(v.next.begin() + 1, {NextKind::command, checks_of(machines)});
+      v.next.insert(v.next.begin() + 1, {NextKind::command, checks_of(machines).text});
     } else if (!machines.empty() && cleared) {
       replace(Action::reattempt, say(Phrase::next_restart_elsewhere, again),
               say(Phrase::restart_in_other_place, who));

@@ -115,7 +115,7 @@ Answer corrupts(Walk& w, const Subject& gpu, const Repeated& seen, double confid
   if (sure)
     drain(w, *f.host, "wrong results");
   else
-    next(v, NextKind::command, checks_of({*f.host}));
+    check(v, {*f.host});
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   return taken(say(Phrase::class_on_place, f.event_class, gpu.id));
 }

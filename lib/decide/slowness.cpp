@@ -174,7 +174,7 @@ std::optional<Answer> slow_setting(Walk& w) {
   v.summary = say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting,
                   host, setting.label, setting.value);
   if (v.action == Action::isolate) drain(w, host, "slows the whole job down");
-  if (v.action == Action::checks) next(v, NextKind::command, checks_of({host}));
+  if (v.action == Action::checks) check(v, {host});
   for (const Finding* one : odd)
     if (!one->advice.empty()) next(v, NextKind::plan, one->advice);
   return taken(f.why);

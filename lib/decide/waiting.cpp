@@ -85,7 +85,7 @@ Text waiting_for(const Finding& f, bool several) {
 // What to look at on the machines before they get work again.
 void look_at(Verdict& v, const std::set<Host>& hosts) {
   if (hosts.empty() || hosts.size() > 4) return;
-  next(v, NextKind::command, checks_of({hosts.begin(), hosts.end()}));
+  check(v, {hosts.begin(), hosts.end()});
   next(v, NextKind::plan, say(Phrase::look_at_hosts, list(hosts)));
 }
 
@@ -482,7 +482,7 @@ Answer stuck_group(Walk& w) {
     std::vector<Host> first;
     for (const auto& [host, ids] : undated) first.push_back(host);
     v.summary += say(Phrase::undated_faults_among, list(first));
-    next(v, NextKind::command, checks_of(first));
+    check(v, first);
   }
   next(v, NextKind::plan,
        say(Phrase::all_gather_between, hosts.empty() ? say(Phrase::these_ranks) : list(hosts)));

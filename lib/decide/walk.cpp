@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/hostlist.hpp"
 #include "model/phrases.hpp"
 #include "model/shell.hpp"
 
@@ -160,26 +161,94 @@ bool after_effects(const Walk& w) {
   });
 }
 
-std::string checks_of(const std::vector<Host>& hosts) {
-  return "culprit plan checks --hosts " + shell_quoted(fmt::format("{}", fmt::join(hosts, ",")));
+namespace {
+
+// People read and paste commands: a few hosts are named one by one, many folded to ranges, and what
+// does not fold is cut.
+constexpr std::size_t kMostApart = 8;
+constexpr std::size_t kMostInCommand = 32;
+
+std::vector<Host> first_of(const std::vector<Host>& hosts) {
+  return {hosts.begin(),
+          hosts.begin() + static_cast<std::ptrdiff_t>(std::min(kMostInCommand, hosts.size()))};
 }
-void drain(Walk& w, const Host& host, std::string_view reason) {
-  const auto& nodes = w.incident.kubernetes_nodes;
-  if (const auto node = nodes.find(host); node != nodes.end())
-    return next(w.verdict, NextKind::command,
-                fmt::format("kubectl cordon {}", shell_quoted(node->second)));
-  const std::string machine = shell_quoted(host);
-  switch (w.incident.scheduler) {
-    case Scheduler::pbs:
-      return next(w.verdict, NextKind::command,
-                  fmt::format("pbsnodes -o -C \"{}\" {}", reason, machine));
-    case Scheduler::lsf:
-      return next(w.verdict, NextKind::command,
-                  fmt::format("badmin hclose -C \"{}\" {}", reason, machine));
+
+// As a hostlist.
+Named folded(const std::vector<Host>& hosts) {
+  std::string all = fold_hostlist(hosts);
+  if (static_cast<std::size_t>(std::count(all.begin(), all.end(), ',')) < kMostInCommand)
+    return {shell_quoted(all), 0};
+  const std::vector<Host> some = first_of(hosts);
+  return {shell_quoted(fold_hostlist(some)), hosts.size() - some.size()};
+}
+
+// One after the other.
+Named spelled(const std::vector<Host>& hosts) {
+  std::string out;
+  const std::vector<Host> some = first_of(hosts);
+  for (const Host& host : some) out += (out.empty() ? "" : " ") + shell_quoted(host);
+  return {std::move(out), hosts.size() - some.size()};
+}
+
+void command(Verdict& v, std::string text, std::size_t left_out) {
+  next(v, NextKind::command, std::move(text));
+  if (left_out > 0) next(v, NextKind::plan, say(Phrase::same_for_more_hosts, left_out));
+}
+
+// The command of the job's scheduler that takes these hosts out of service.
+std::string drain_command(Scheduler scheduler, const std::string& hosts, std::string_view reason) {
+  switch (scheduler) {
+    case Scheduler::pbs: return fmt::format("pbsnodes -o -C \"{}\" {}", reason, hosts);
+    case Scheduler::lsf: return fmt::format("badmin hclose -C \"{}\" {}", reason, hosts);
     case Scheduler::slurm: break;
   }
+  return fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", hosts, reason);
+}
+
+}  // namespace
+
+Named checks_of(const std::vector<Host>& hosts) {
+  Named named = hosts.size() <= kMostApart
+                    ? Named{shell_quoted(fmt::format("{}", fmt::join(hosts, ","))), 0}
+                    : folded(hosts);
+  named.text.insert(0, "culprit plan checks --hosts ");
+  return named;
+}
+
+void check(Verdict& v, const std::vector<Host>& hosts) {
+  Named named = checks_of(hosts);
+  command(v, std::move(named.text), named.left_out);
+}
+
+void drain(Walk& w, const Host& host, std::string_view reason) {
+  const auto& nodes = w.incident.kubernetes_nodes;
+  const auto node = nodes.find(host);
   next(w.verdict, NextKind::command,
-       fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", machine, reason));
+       node != nodes.end() ? "kubectl cordon " + shell_quoted(node->second)
+                           : drain_command(w.incident.scheduler, shell_quoted(host), reason));
+}
+
+void drain(Walk& w, const std::vector<Host>& hosts, std::string_view reason) {
+  if (hosts.size() <= kMostApart) {
+    for (const Host& host : hosts) drain(w, host, reason);
+    return;
+  }
+  std::vector<Host> nodes, machines;
+  for (const Host& host : hosts) {
+    const auto node = w.incident.kubernetes_nodes.find(host);
+    if (node != w.incident.kubernetes_nodes.end())
+      nodes.emplace_back(node->second);
+    else
+      machines.push_back(host);
+  }
+  if (!nodes.empty()) {
+    const Named named = spelled(nodes);
+    command(w.verdict, "kubectl cordon " + named.text, named.left_out);
+  }
+  if (machines.empty()) return;
+  const Scheduler scheduler = w.incident.scheduler;
+  const Named named = scheduler == Scheduler::slurm ? folded(machines) : spelled(machines);
+  command(w.verdict, drain_command(scheduler, named.text, reason), named.left_out);
 }
 
 }  // namespace culprit::decide

@@ -19,6 +19,7 @@ struct Walk {
   const DecideParams& params;
   FirstFailure first;
   Verdict verdict;
+  std::string shared_class = {};  // of the fault that many machines show, where that is the answer
 
   const Cause* best() const { return first.causes.empty() ? nullptr : &first.causes.front(); }
   const Cause* best(CauseKind kind) const {
@@ -49,10 +50,18 @@ void next(Verdict& v, NextKind kind, Text text);
 // What dumps the stacks of all ranks of a machine.
 inline constexpr std::string_view kDumpStacks =
     "for p in $(pgrep -f train); do py-spy dump --native --pid $p; done";
+// A command that names hosts: many are folded to a hostlist, and so many did not fit.
+struct Named {
+  std::string text;
+  std::size_t left_out = 0;
+};
 // The command that prints the checks of these hosts.
-std::string checks_of(const std::vector<Host>& hosts);
-// The command that takes a host out of service.
+Named checks_of(const std::vector<Host>& hosts);
+// Adds it, and says how many hosts it leaves out.
+void check(Verdict& v, const std::vector<Host>& hosts);
+// The commands that take hosts out of service.
 void drain(Walk& w, const Host& host, std::string_view reason);
+void drain(Walk& w, const std::vector<Host>& hosts, std::string_view reason);
 void advise(Verdict& v, const Cause& cause);
 
 // Cut in the middle: the kind of a message stands at its beginning, the reason at its end.

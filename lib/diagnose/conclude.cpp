@@ -150,7 +150,7 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   incident.findings = std::move(findings);
   std::vector<PastIncident> earlier;
   if (!history.empty()) {
-    const auto start = decide::decide(incident).start;
+    const auto start = decide::decide_in_place(incident).start;
     earlier = relevant_history(history, db, facts, start);
     CULPRIT_CHECK(check_history(earlier, db, facts, start));
   }
@@ -160,7 +160,7 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
 
   report::Incident out;
   out.identity = identity_of(db, facts);
-  out.verdict = decide::decide(incident);
+  out.verdict = decide::decide_in_place(incident);
   if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty())
     out.verdict.next.push_back({NextKind::plan, cost});
   out.findings = std::move(incident.findings);

@@ -1,6 +1,10 @@
 // The ladder over findings made by hand: each step taken, and the traps beside it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
 #include "report/phrases.hpp"
 #include "decide/decide.hpp"
 #include "model/confidence.hpp"
@@ -956,6 +960,84 @@ TEST(Resources, TheMachineThatRanOutIsNamedWhereTheSchedulerSpeaksOfTheJob) {
   c.findings = {full("")};
   v = decide::decide(c);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
+}
+
+// Machines of a cluster of 10,000, the number of a machine behind its name.
+Case many(int machines, const std::function<Finding(const std::string&, int)>& make) {
+  Case c;
+  for (int i = 0; i < machines; ++i) {
+    c.findings.push_back(make("n" + std::to_string(1000 + i), i));
+    c.findings.back().origin = Origin::kernel;
+  }
+  c.hosts = 10'000;
+  return c;
+}
+std::vector<std::string> commands(const Verdict& v) {
+  std::vector<std::string> out;
+  for (const NextStep& n : v.next)
+    if (n.kind == NextKind::command) out.push_back(words(n.text));
+  return out;
+}
+bool says(const Verdict& v, std::string_view what) {
+  return std::any_of(v.next.begin(), v.next.end(), [&](const NextStep& n) {
+    return words(n.text).find(what) != std::string::npos;
+  });
+}
+
+TEST(ManyMachines, AreFoldedIntoOneCommand) {
+  const Verdict v = decide::decide(
+      many(20, [](const std::string& host, int) { return machine(host, 100 * kMinute); }));
+  EXPECT_EQ(v.action, Action::isolate);
+  EXPECT_EQ(commands(v), std::vector<std::string>{"scontrol update nodename='n[1000-1019]' "
+                                                  "state=drain reason=\"gpu_xid/79\""});
+}
+
+TEST(ManyMachines, WhoseNamesDoNotFoldAreCutAndCounted) {
+  Case c =
+      many(40, [](const std::string& host, int) { return machine(host + "x", 100 * kMinute); });
+  c.scheduler = decide::Scheduler::pbs;
+  const Verdict v = decide::decide(c);
+  ASSERT_EQ(commands(v).size(), 1u);
+  EXPECT_NE(commands(v)[0].find("n1031x"), std::string::npos);
+  EXPECT_EQ(commands(v)[0].find("n1032x"), std::string::npos);
+  EXPECT_TRUE(says(v, "8 more hosts"));
+}
+
+TEST(ManyMachines, OfOneClassReportTheSameFault) {
+  const auto judged = [](const char* other) {
+    return decide::decide(many(40, [&](const std::string& host, int i) {
+      return machine(host, (100 + 10 * i) * kMinute, i == 7 ? other : "gpu_xid/79");
+    }));
+  };
+  const Verdict same = judged("gpu_xid/79");
+  EXPECT_EQ(same.action, Action::checks);
+  EXPECT_NE(words(same.summary).find("32 more report the same fault (gpu_xid/79)"),
+            std::string::npos)
+      << words(same.summary);
+  EXPECT_EQ(commands(same), std::vector<std::string>{"culprit plan checks --hosts 'n[1000-1039]'"});
+  EXPECT_NE(words(judged("gpu_xid/74").summary).find("report different faults"), std::string::npos);
+}
+
+TEST(ManyMachines, ThatFollowOneAfterTheOtherAreAllCounted) {
+  Case c = many(300, [](const std::string& host, int i) { return machine(host, i * kSecond); });
+  c.hosts = 300;
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::repair);
+  EXPECT_TRUE(words(v.summary).starts_with("300 hosts show the same fault")) << words(v.summary);
+  EXPECT_NE(words(v.summary).find("not for 300 separate"), std::string::npos);
+  EXPECT_FALSE(says(v, "did not cause")) << "of the same fault";
+  EXPECT_LT(v.steps.size(), 120u) << "what was left out for the same reason is counted";
+}
+
+// Not even a slow machine takes so long, unless each finding is held against each other one.
+TEST(ManyMachines, TakeTimeByTheirNumber) {
+  Case c = many(60'000,
+                [](const std::string& host, int i) { return machine(host, (i % 3600) * kSecond); });
+  c.hosts = 60'000;
+  const auto begin = std::chrono::steady_clock::now();
+  const Verdict v = decide::decide(c);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_NE(v.action, Action::isolate);
 }
 
 }  // namespace
