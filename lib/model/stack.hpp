@@ -23,7 +23,7 @@ struct Frame {
 // One thread at one moment, as a dumper printed it. A dump that failed is a row without frames and
 // with a problem: "no stack because ..." is knowledge too.
 struct StackRow {
-  Place place;  // from the thread's head to its last frame
+  Place place;  // from the innermost frame (of some dumpers: the thread's head) to the last one
   Timestamp time;
   std::string source;  // pyspy gdb cuda-gdb eu-stack faulthandler gdb-py traceback stat recorder
   std::optional<Host> host;

@@ -29,8 +29,8 @@ TEST(Pyspy, ThreadsOfAProcess) {
   EXPECT_EQ(spell(main.frames),
             "all_reduce@torch/distributed/distributed_c10d.py:2501 train_step@train.py:40 "
             "<module>@train.py:90");
-  EXPECT_EQ(main.place.line, 4u);
-  EXPECT_EQ(text.substr(main.place.offset, main.place.length).substr(0, 11), "Thread 4100");
+  EXPECT_EQ(main.place.line, 5u);  // the frame it is in, not the head
+  EXPECT_EQ(text.substr(main.place.offset, main.place.length).substr(0, 14), "    all_reduce");
   EXPECT_TRUE(text.substr(main.place.offset, main.place.length).ends_with("(train.py:90)"));
   EXPECT_EQ(rows.stacks[1].tid, 4177);
   EXPECT_EQ(rows.stacks[1].pid, 4100);

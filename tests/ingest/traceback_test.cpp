@@ -23,7 +23,7 @@ TEST(Traceback, Plain) {
   EXPECT_EQ(t.file, "/work/train.py");
   EXPECT_EQ(t.file_line, 5);
   EXPECT_EQ(t.function, "main");
-  EXPECT_EQ(t.place.line, 2u);
+  EXPECT_EQ(t.place.line, 11u) << "the line that names the exception";
   EXPECT_EQ(t.last_line, 11u);
   EXPECT_EQ(t.source, "log");
   test::check_places(rows, "before\n" + text);

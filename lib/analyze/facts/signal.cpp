@@ -562,6 +562,18 @@ void judge_unknown_exception(const std::string& type, Signal& s) {
   s.meaning.action = "fix_code";
 }
 
+// What stands on the line of an exception. JSON spells some characters in another way.
+std::string excerpt_of(const TracebackRow& t) {
+  std::string said = t.type + (t.type.empty() || t.message.empty() ? "" : ": ") + t.message;
+  if (t.source == "error.json") {
+    const auto escaped = std::find_if(said.begin(), said.end(), [](unsigned char c) {
+      return c < 0x20 || c > 0x7e || c == '"' || c == '\\';
+    });
+    said.erase(escaped, said.end());
+  }
+  return said;
+}
+
 Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const Facts& facts,
                            const rules::RulePack& pack) {
   Signal s;
@@ -572,11 +584,7 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
     if (t->source == "error.json" && t->time_ns) epoch = t->time_ns;
     ++lines[t->place.member];
     if (s.evidence.size() < kEvidencePerSignal) {
-      Place place = t->place;
-      std::string excerpt =
-          t->source == "error.json" ? t->type : "Traceback (most recent call last)";
-      if (t->source == "error.json") place.length = std::min<std::uint32_t>(place.length, 4096);
-      s.evidence.push_back(evidence_at(facts, place, excerpt));
+      s.evidence.push_back(evidence_at(facts, t->place, excerpt_of(*t)));
     }
     if (!s.host) s.host = t->host;
     if (!s.rank) s.rank = t->rank;

@@ -13,19 +13,34 @@ namespace culprit::analyze {
 
 namespace {
 
-// Text of the line a thread's head stands on, as its tool writes it; "" when that cannot be told
-// from the row.
-std::string head_of(const StackSample& sample, const std::string& path) {
+// Text of the line that the evidence cites, as its tool writes it: the innermost frame, or the head
+// of the thread; "" when that cannot be told from the row.
+std::string cited(const StackSample& sample, const StackTable& stacks, const std::string& path) {
   const StackRow& row = sample.row;
   if (path.ends_with(".json") || path.ends_with(".dot")) return "";
-  if (row.source == "pyspy") {
-    if (row.tid) return fmt::format("Thread {}", *row.tid);
-    return row.thread_id.empty() ? "" : "Thread " + row.thread_id;
-  }
   if (row.source == "eu-stack") return row.tid ? fmt::format("TID {}:", *row.tid) : "";
   if (row.source == "faulthandler") return row.thread_id;
+  const auto* frames =
+      sample.stack < 0 ? nullptr : &stacks.stacks[static_cast<std::size_t>(sample.stack)];
+  if (frames == nullptr || frames->empty()) {
+    if (row.source == "pyspy") {
+      if (row.tid) return fmt::format("Thread {}", *row.tid);
+      return row.thread_id.empty() ? "" : "Thread " + row.thread_id;
+    }
+    if (row.source == "gdb" || row.source == "gdb-py" || row.source == "cuda-gdb")
+      return row.tid ? fmt::format("LWP {}", *row.tid) : row.thread_id;
+    return "";
+  }
+  const Frame& frame = stacks.frames[frames->front()];
+  if (frame.function == "?") return "";
+  if (row.source == "pyspy")
+    return frame.file.empty() || frame.line == 0
+               ? frame.function
+               : fmt::format("{} ({}:{})", frame.function, frame.file, frame.line);
+  if (row.source == "gdb-py" && !frame.native && frame.line > 0)
+    return fmt::format("line {}, in {}", frame.line, frame.function);
   if (row.source == "gdb" || row.source == "gdb-py" || row.source == "cuda-gdb")
-    return row.tid ? fmt::format("LWP {}", *row.tid) : row.thread_id;
+    return frame.function.substr(0, frame.function.find_first_of("<("));
   return "";
 }
 
@@ -34,7 +49,7 @@ std::string head_of(const StackSample& sample, const std::string& path) {
 Evidence evidence_of(const Facts& facts, std::size_t sample) {
   const StackSample& s = facts.samples[sample];
   Evidence out = facts.evidence(s.row.place);
-  out.excerpt = head_of(s, out.path);
+  out.excerpt = cited(s, facts.stacks, out.path);
   return out;
 }
 

@@ -2,6 +2,8 @@
 // "timestamp": "1795231961"}}}. The timestamp is a string of whole seconds; C++ handlers write
 // {"message": "..."} or an errorCode.
 
+#include <algorithm>
+
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/lenient_json.hpp"
 #include "ingest/logs/traceback.hpp"
@@ -19,6 +21,22 @@ bool sniff_error_json(const Head& head) {
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t");
   return brace != std::string_view::npos && head.bytes[brace] == '{' &&
          head.bytes.substr(0, 256).find("\"message\"") != std::string_view::npos;
+}
+
+// The place of the exception: the line of the file that names it.
+void stand_on_line(std::string_view bytes, TracebackRow& row) {
+  // Up to the first character that JSON may spell in another way.
+  const std::string& said = row.type.empty() ? row.message : row.type;
+  const std::size_t escaped = std::min(said.find_first_of("\"\\\n\r\t/"), said.size());
+  const std::size_t at = bytes.find(std::string_view(said).substr(0, escaped));
+  if (escaped == 0 || at == std::string_view::npos) return;
+  const std::string_view before = bytes.substr(0, at);
+  const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  row.place.line = 1 + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+  row.place.offset = begin;
+  row.place.length =
+      static_cast<std::uint32_t>(std::min(bytes.find('\n', at), bytes.size()) - begin);
+  row.last_line = row.place.line;
 }
 
 std::string read_error_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -62,6 +80,7 @@ std::string read_error_json(std::string_view bytes, const MemberRow& member, Rea
   parser.fill(row);
   if (row.type.empty() && !split_exception(text.substr(0, text.find('\n')), row.type, row.message))
     row.message = std::string(text.substr(0, 1000));
+  stand_on_line(bytes, row);
   classify_traceback(row, reading.pack);
   // A chain may end in another exception than it began with; the first line of `message` is the
   // last one.

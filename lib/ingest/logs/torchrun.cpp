@@ -83,6 +83,7 @@ class ReportAssembler final : public Assembler {
       // The text is indented by two; anything else is another process's, or the report was cut.
       if (!body.empty() && text.substr(0, 2) != "  ") return Step::not_mine;
       parser_.feed(text.size() > 2 && text.substr(0, 2) == "  " ? text.substr(2) : text);
+      if (parser_.names_it()) traceback_place_ = line.place;
       last_line_ = line.place.line;
       return Step::took;
     }

@@ -65,6 +65,7 @@ bool split_exception(std::string_view line, std::string& type, std::string& mess
 }
 
 bool TracebackParser::feed(std::string_view line) {
+  names_it_ = false;
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
   bool marked = false;
   const std::string_view inner = without_group_marks(line, marked);
@@ -114,6 +115,7 @@ bool TracebackParser::feed(std::string_view line) {
   in_frames_ = false;
   blank_ = 0;
   if (!chained_) {
+    names_it_ = true;
     type_ = std::move(type);
     message_ = std::move(message);
     innermost_ = current_innermost_;
@@ -175,6 +177,7 @@ class TracebackAssembler final : public Assembler {
                                                                          : Step::not_mine;
     }
     watched_ = 0;
+    if (parser_.names_it()) row_.place = line.place;  // what proves is that line, not the head
     row_.last_line = line.place.line;
     return Step::took;
   }

@@ -20,6 +20,8 @@ class TracebackParser {
   bool feed(std::string_view line);
   bool complete() const { return have_exception_; }
   bool expecting_chain() const { return have_exception_; }
+  // The line that was fed last names the exception that is kept.
+  bool names_it() const { return names_it_; }
 
   // type, message, file, file_line, function are set.
   void fill(TracebackRow& row) const;
@@ -41,6 +43,7 @@ class TracebackParser {
   bool have_exception_ = false;
   bool chained_ = false;  // a connector was seen: the next exception is a consequence
   bool in_frames_ = true;
+  bool names_it_ = false;
   int blank_ = 0;
 };
 

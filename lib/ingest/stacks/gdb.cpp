@@ -285,6 +285,7 @@ class GdbAssembler final : public Assembler {
     if (rows_.back().source == "gdb-py") return kForeign;
     joined_ = std::string(rest.substr(0, kJoinedBytes));
     frame_open_ = true;
+    if (rows_.back().frames.empty()) rows_.back().place = line.place;
     reach(rows_.back().place, line.place);
     return kTook;
   }
@@ -386,6 +387,7 @@ class GdbAssembler final : public Assembler {
     }
     if (frame.function.empty()) frame.function = "?";
     add_frame(row, std::move(frame));
+    if (row.frames.size() == 1) row.place = line.place;
     reach(row.place, line.place);
     return true;
   }

@@ -114,6 +114,7 @@ class PyspyAssembler final : public Assembler {
       std::optional<Frame> frame = pyspy_frame(body);
       if (!frame) return false;
       add_frame(row_, std::move(*frame));
+      if (row_.frames.size() == 1) row_.place = line.place;  // what it is in proves, not its head
       reach(row_.place, line.place);
       return true;
     }
