@@ -40,20 +40,72 @@ bool of_application(std::string_view head, std::string_view application) {
          head.substr(kApplicationAt, application.size()) == application;
 }
 
-// A document of ours is indented, and its keys are sorted.
-bool is_own_report(int fd) {
+std::string whole_text(int fd) {
   struct stat info {};
-  if (!head_of(fd, 16).starts_with("{\n  \"") || fstat(fd, &info) != 0 ||
-      info.st_size > kMaxReportBytes)
-    return false;
+  if (fd < 0 || fstat(fd, &info) != 0 || info.st_size > kMaxReportBytes) return {};
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t size = 0;
   for (ssize_t more; size < text.size() && (more = pread(fd, text.data() + size, text.size() - size,
                                                          static_cast<off_t>(size))) > 0;)
     size += static_cast<std::size_t>(more);
   text.resize(size);
-  // At the top level, whatever the order of the keys: deeper ones are indented further.
-  return text.find("\n  \"schema\": \"culprit.diagnosis/") != std::string::npos;
+  return text;
+}
+
+// The text for a terminal: an action in capitals, and at its end what was read.
+bool is_text_report(std::string_view head, int fd) {
+  static constexpr std::string_view kFirst[] = {
+      "ISOLATE",  "ROLL BACK", "REPAIR",      "RUN CHECKS",       "TRY AGAIN",    "STOP",
+      "MITIGATE", "REPLAY",    "INVESTIGATE", "NO FAILURE FOUND", "NOTHING TO DO"};
+  if (head.starts_with("\x1b[")) head.remove_prefix(std::min(head.find('m') + 1, head.size()));
+  if (std::none_of(std::begin(kFirst), std::end(kFirst), [&](std::string_view first) {
+        return head.starts_with(first) && head.size() > first.size() &&
+               (head[first.size()] == ' ' || head[first.size()] == '\n' ||
+                head[first.size()] == '\x1b');
+      }))
+    return false;
+  const std::string text = whole_text(fd);
+  for (std::size_t at = 0; (at = text.find("read ", at)) != std::string::npos; ++at) {
+    if (at > 0 && text[at - 1] != '\n' && text[at - 1] != 'm') continue;
+    std::string_view rest = std::string_view(text).substr(at, 400);
+    bool all = true;  // the line is broken where the terminal ends
+    for (const std::string_view word : {"used,", "skipped,", "rejected;"}) {
+      const std::size_t found = rest.find(word);
+      all = all && found != std::string_view::npos;
+      rest = all ? rest.substr(found) : std::string_view();
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+// By what our writers print at the beginning.
+bool is_own_report(int fd) {
+  const std::string text = head_of(fd, 1024);
+  const std::string_view head = text;
+  const auto says = [&](std::string_view word) {
+    return head.find(word) != std::string_view::npos;
+  };
+  if (head.starts_with("{\n  \"$schema\""))
+    return says("sarif") && says("\"driver\": {\n          \"name\": \"culprit\"");
+  // A document of ours is indented, and its keys are sorted: of those at the top level, whatever
+  // their order. Deeper ones are indented further.
+  if (head.starts_with("{\n  \""))
+    return whole_text(fd).find("\n  \"schema\": \"culprit.diagnosis/") != std::string::npos;
+  if (head.starts_with("<!DOCTYPE html>"))
+    return says("<meta name=\"generator\" content=\"culprit");
+  if (head.starts_with("<?xml")) return says("<testsuite name=\"culprit\" package=\"culprit\"");
+  if (head.starts_with("# ")) return says("\n\n**Action: ") && says(" · symptom: ");
+  if (head.starts_with("id,outcome,severity,analysis,class,symptom,hosts,ranks,title,"))
+    return true;
+  return is_text_report(head, fd);
+}
+
+bool may_be_report(std::string_view name) {
+  static constexpr std::string_view kEndings[] = {".json", ".txt",   ".md", ".html",
+                                                  ".xml",  ".sarif", ".csv"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 }  // namespace
@@ -68,7 +120,7 @@ std::vector<std::string> own_files(int fd, const std::vector<std::string>& names
   };
   std::vector<std::string> out;
   for (const std::string& name : names) {
-    if (name.ends_with(".json") && is_own_report(opened(fd, name).fd)) out.push_back(name);
+    if (may_be_report(name) && is_own_report(opened(fd, name).fd)) out.push_back(name);
     // One that is being written has its log beside it; one that is not has the ending that people
     // give it.
     if (!name.ends_with(".db") && !name.ends_with(".sqlite") && !name.ends_with(".sqlite3") &&

@@ -11,13 +11,13 @@ namespace culprit::bundle {
 bool is_own_database(std::string_view head);
 
 // Which of these names of one folder are ours: databases, what SQLite keeps beside them, the
-// reports beside an incident.db, and reports in JSON wherever they lie. `fd` is the folder; `names`
-// are sorted, and so is the answer.
+// reports beside an incident.db, and reports in any format wherever they lie. `fd` is the folder;
+// `names` are sorted, and so is the answer.
 std::vector<std::string> own_files(int fd, const std::vector<std::string>& names);
 
 enum class OwnFile { none, database, fleet, report };
-// What the user named. A report is told by its "schema"; only files of a report's size are looked
-// at.
+// What the user named. A report is told by what our writers print at its beginning; only files of a
+// report's size are looked at.
 OwnFile own_file(const std::string& path);
 
 }  // namespace culprit::bundle

@@ -94,6 +94,7 @@ std::string html_page(const std::string& title, const std::string& body, const P
   if (script != nullptr) out += fmt::format("; script-src 'sha256-{}'", script->sha256);
   out +=
       "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"generator\" content=\"culprit\">\n"  // own_files.cpp knows it by that
       "<meta name=\"referrer\" content=\"no-referrer\">\n";
   out += "<title>" + escaped(title) + "</title>\n<style>\n" + kHtmlStyle + kPageStyle +
          "</style>\n</head>\n<body>\n" + body;

@@ -45,6 +45,31 @@ TEST(OwnFiles, AreReportsAndFleetsWithoutTheirDatabase) {
   EXPECT_EQ(own_file(folder.path() + "/fleet.db"), OwnFile::fleet);
 }
 
+TEST(OwnFiles, AreReportsInEveryFormat) {
+  const std::string foot =
+      "\n\nread 24 files, 91 kB, 1159 lines: 478 used, 681 skipped,\n     0 rejected; 1 host\n";
+  Folder folder;
+  folder.write("report.txt", "ISOLATE  gpu-7\nOne machine failed." + foot);
+  folder.write("painted.txt", "\x1b[1;31mISOLATE\x1b[0m  gpu-7\n" + foot);
+  folder.write("report.md",
+               "# It failed.\n\n**Action: isolate** (exact) · symptom: Job Hang · -\n");
+  folder.write("report.html", "<!DOCTYPE html>\n<meta name=\"generator\" content=\"culprit\">\n");
+  folder.write("report.junit.xml",
+               "<?xml version=\"1.0\"?>\n<testsuites>\n  <testsuite name=\"culprit\" "
+               "package=\"culprit\" id=\"0\">\n");
+  folder.write(
+      "report.sarif",
+      "{\n  \"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\",\n  \"runs\": [\n "
+      "   {\n      \"tool\": {\n        \"driver\": {\n          \"name\": \"culprit\",\n");
+  folder.write("report.csv",
+               "id,outcome,severity,analysis,class,symptom,hosts,ranks,title,subject_kind\n");
+  EXPECT_TRUE(walked(folder.path()).files().empty());
+  folder.write("theirs.txt", "ISOLATE  the node\nused, skipped, rejected;\n");
+  folder.write("theirs.md", "# Notes\n\nAction: none\n");
+  folder.write("theirs.html", "<!DOCTYPE html>\n<p>culprit</p>\n");
+  EXPECT_EQ(walked(folder.path()).files().size(), 3u);
+}
+
 TEST(OwnFiles, OfOthersAreRead) {
   Folder folder;
   folder.write("incident.db", database("XXXX"));
