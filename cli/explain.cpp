@@ -1,6 +1,10 @@
 // explain CODE: what a number, a word or a line means, what it is not, and what to do.
 #include "rules/explain.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -88,6 +92,54 @@ std::string text_of(const rules::Explanation& e, std::size_t width, bool color) 
   return out;
 }
 
+// "xid79" is "xid 79".
+std::string spaced(const std::string& query) {
+  const auto digit = std::find_if(query.begin(), query.end(),
+                                  [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool name_and_number =
+      digit != query.begin() && digit != query.end() &&
+      std::all_of(query.begin(), digit, [](unsigned char c) { return std::isalpha(c) != 0; }) &&
+      std::all_of(digit, query.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return name_and_number ? std::string(query.begin(), digit) + " " + std::string(digit, query.end())
+                         : query;
+}
+
+// A number alone may be of several kinds: all that have a meaning, and then the others.
+rules::Answer every_kind(const rules::RulePack& pack, const std::string& number) {
+  rules::Answer all;
+  for (const char* kind : {"xid", "sxid", "signal", "exit"}) {
+    const std::string named = fmt::format("{} {}", kind, number);
+    rules::Answer one = rules::explain(pack, named);
+    if (!one.exact) continue;
+    for (rules::Explanation& e : one.found) {
+      const bool known = e.kind == "rule" || !rules::Glossary::built_in().named(e.id).empty() ||
+                         rules::Glossary::built_in().numbered(e.kind, std::atoll(number.c_str()));
+      const auto same = [&](const auto& other) { return other.id == e.id; };
+      if (std::any_of(all.found.begin(), all.found.end(), same)) continue;
+      if (known)
+        all.found.push_back(std::move(e));
+      else
+        all.also.push_back({e.kind, e.id, e.title});
+    }
+    for (rules::Related& r : one.also) all.also.push_back(std::move(r));
+  }
+  return all;
+}
+
+rules::Answer answer_to(const rules::RulePack& pack, const std::string& query) {
+  const bool number =
+      query.size() < 19 &&
+      std::all_of(query.begin(), query.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (number)
+    if (rules::Answer all = every_kind(pack, query); !all.found.empty()) return all;
+  rules::Answer answer = rules::explain(pack, query);
+  if (answer.exact && !answer.found.empty()) return answer;
+  if (const std::string apart = spaced(query); apart != query)
+    if (rules::Answer other = rules::explain(pack, apart); other.exact && !other.found.empty())
+      return other;
+  return answer;
+}
+
 Result<Exit> run_explain(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   const bool by_line = arguments.has("line");
@@ -101,11 +153,18 @@ Result<Exit> run_explain(const Arguments& arguments) {
   std::optional<line::Line> peeled;
   if (by_line) peeled = line::peel(std::string_view(query).substr(0, 1 << 20));
   const rules::Answer answer =
-      peeled ? rules::explain_line(pack, peeled->message) : rules::explain(pack, query);
+      peeled ? rules::explain_line(pack, peeled->message) : answer_to(pack, query);
+  // A line that no rule knows is an answer; a word that does not exist is misspelt.
+  const bool unknown = !by_line && answer.found.empty();
   if (wants_json(arguments)) {
     print(identified(json_text(json_of(query, peeled, answer)) + "\n"));
-    return Exit::finished;
+    return unknown ? Exit::usage : Exit::finished;
   }
+  if (unknown)
+    return usage_error(fmt::format("no rule, code or word is called '{}'", query))
+        .hint(answer.also.empty()
+                  ? "`culprit rules list` lists the rules; --line takes a line of a log"
+                  : fmt::format("did you mean '{}'?", answer.also.front().id));
   const std::size_t width = std::clamp<std::size_t>(terminal_width(), 50, 120);
   std::string out;
   if (peeled && (peeled->prefix.host || peeled->prefix.rank))
@@ -113,8 +172,7 @@ Result<Exit> run_explain(const Arguments& arguments) {
                        peeled->prefix.host ? " " + report::visible(*peeled->prefix.host) : "",
                        peeled->prefix.rank ? fmt::format(" rank {}", *peeled->prefix.rank) : "");
   if (answer.found.empty())
-    out += fmt::format("no rule knows {}\n",
-                       by_line ? "this line" : "'" + report::visible(query) + "'");
+    out += "no rule knows this line\n";
   else if (!answer.exact)
     out += fmt::format("nothing is called '{}'; the nearest:\n", report::visible(query));
   for (const rules::Explanation& e : answer.found)

@@ -1,3 +1,5 @@
+#include <cctype>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -46,6 +48,23 @@ Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
   return Exit::finished;
 }
 
+// "79", "xid79", "Xid 79": a class with this number in its place that the pack has; "" = none.
+std::string class_of_number(const rules::RulePack& pack, const std::string& word) {
+  const std::size_t digits = word.find_last_not_of("0123456789") + 1;  // npos + 1 is 0
+  if (digits == word.size() || word.size() - digits > 9) return {};
+  std::string kind;
+  for (const unsigned char c : word.substr(0, digits))
+    if (std::isalnum(c) != 0) kind += static_cast<char>(std::tolower(c));
+  const std::int64_t code = std::atoll(word.c_str() + digits);
+  for (const rules::Rule& rule : pack.rules()) {
+    const std::size_t open = rule.event_class.find("{code}");
+    if (open == std::string::npos || !rule.codes.contains(code)) continue;
+    if (rule.event_class.find(kind) < open || kind.empty())
+      return rule.event_class.substr(0, open) + std::to_string(code);
+  }
+  return {};
+}
+
 Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& words) {
   if (words.empty())
     return usage_error("rules show needs a rule id or a class such as gpu_xid/79")
@@ -65,7 +84,8 @@ Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& w
         ids.push_back(one.id);
         ids.push_back(one.event_class);
       }
-      const std::string near = schema::nearest(word, ids);
+      std::string near = class_of_number(pack, word);
+      if (near.empty()) near = schema::nearest(word, ids);
       return usage_error(fmt::format("there is no rule or class '{}'", word))
           .hint(near.empty() ? "`culprit rules list` prints them"
                              : fmt::format("did you mean '{}'?", near));
