@@ -81,31 +81,29 @@ int status_of(ErrorKind kind) {
   return static_cast<int>(Exit::internal);
 }
 
-// schemas/error-v1.json, on one line.
-std::string error_document(const Error& error) {
+// schemas/error-v1.json, on one line. signal: what stopped us, when that is why.
+std::string error_document(const Error& error, int signal) {
   constexpr std::string_view kKinds[] = {"usage", "input", "internal"};
   nlohmann::ordered_json place;
   if (error.where && !error.where->file.empty()) {
     place = {{"file", error.where->file}};
     if (error.where->line > 0) place["line"] = error.where->line;
   }
-  return json_text(nlohmann::ordered_json{{"schema", "culprit.error/1"},
-                                          {"error", kKinds[static_cast<std::size_t>(error.kind)]},
-                                          {"place", std::move(place)},
-                                          {"reason", error.what},
-                                          {"help", error.help},
-                                          {"status", status_of(error.kind)}},
-                   -1) +
+  return json_text(
+             nlohmann::ordered_json{
+                 {"schema", "culprit.error/1"},
+                 {"error",
+                  signal != 0 ? "interrupted" : kKinds[static_cast<std::size_t>(error.kind)]},
+                 {"place", std::move(place)},
+                 {"reason", error.what},
+                 {"help", error.help},
+                 {"status", signal != 0 ? 128 + signal : status_of(error.kind)}},
+             -1) +
          "\n";
 }
-}  // namespace
 
-void remark(const Arguments& arguments, std::string_view text) {
-  if (!arguments.has("quiet")) complain(fmt::format("culprit: {}\n", report::visible(text)));
-}
-
-void print_error(const Error& error) {
-  if (json_errors) return complain(error_document(error));
+void tell(const Error& error, int signal) {
+  if (json_errors) return complain(error_document(error, signal));
   std::string text = fmt::format("culprit: error: {}\n", report::visible(error.what));
   if (error.where && !error.where->file.empty()) {
     if (error.where->line > 0)
@@ -116,6 +114,14 @@ void print_error(const Error& error) {
   if (!error.help.empty()) text += fmt::format("  = help: {}\n", report::visible(error.help));
   complain(text);
 }
+
+}  // namespace
+
+void remark(const Arguments& arguments, std::string_view text) {
+  if (!arguments.has("quiet")) complain(fmt::format("culprit: {}\n", report::visible(text)));
+}
+
+void print_error(const Error& error) { tell(error, 0); }
 
 namespace {
 
@@ -206,7 +212,7 @@ int run(const std::vector<std::string>& words) {
   auto outcome = command->run(*arguments);
   if (!outcome) {
     if (const int signal = noted_signal(); signal != 0) {
-      if (!arguments->has("quiet")) print_error(outcome.error());
+      if (!arguments->has("quiet")) tell(outcome.error(), signal);
       end_by(signal);
     }
     // No error without a remedy.
