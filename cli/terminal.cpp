@@ -23,6 +23,12 @@ bool use_color(const Arguments& arguments) {
 }
 
 std::size_t terminal_width() {
+  // A shell tells its width; what is set for a program counts in a pipe, too.
+  if (const char* set = std::getenv("COLUMNS"); set != nullptr && !answers_on_terminal()) {
+    char* end = nullptr;
+    const unsigned long columns = std::strtoul(set, &end, 10);
+    if (end != set && *end == '\0' && columns > 0 && columns < 10'000) return columns;
+  }
   winsize size{};
   if (answers_on_terminal() && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return size.ws_col;
