@@ -108,8 +108,17 @@ Result<store::Database> open_new(const Arguments& arguments, const std::string& 
   return diagnose::open_new(arguments.positional(), path);
 }
 
+std::string database_path(const Arguments& arguments) {
+  std::string path = arguments.get("db");
+  std::error_code error;
+  if (const auto inside = std::filesystem::path(path) / "incident.db";
+      std::filesystem::is_directory(path, error) && std::filesystem::exists(inside, error))
+    return inside.string();
+  return path;
+}
+
 Result<store::Database> open_database(const Arguments& arguments, store::Access access) {
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), access));
+  CULPRIT_TRY(db, store::Database::open(database_path(arguments), access));
   if (db.partial()) remark(arguments, report::words(say(Phrase::database_partial)));
   if (access == store::Access::write && db.read_only())
     remark(arguments, "this database cannot be written: the answer is not kept in it");

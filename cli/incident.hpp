@@ -42,14 +42,16 @@ constexpr auto with_read_options(const OptionSpec (&own)[N]) {
 
 inline constexpr OptionSpec kHistoryOption{
     "history", "FILE",
-    "the database of an earlier incident of this job, or a fleet database: what was answered is "
-    "not answered again (may be repeated)"};
+    "the database of an earlier incident of this job, or a fleet database: an answer that did "
+    "not help is not given again (may be repeated)"};
 
 // What these options say; all but --rules, --manifest and --timezone.
 Result<ingest::Options> read_options(const Arguments& arguments);
 
 // The database to read the bundles into; none is made for bundles that cannot be opened.
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path);
+// The path of the database that -d names; of a folder, which `diagnose -o` wrote, the one in it.
+std::string database_path(const Arguments& arguments);
 // The database that -d names; a remark when members are missing in it, or when it cannot be
 // written.
 Result<store::Database> open_database(const Arguments& arguments, store::Access access);

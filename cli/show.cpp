@@ -1,9 +1,14 @@
 // show FINDING: from a claim down to the bytes it rests on.
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "bundle/bundle.hpp"
 #include "command.hpp"
+#include "diagnose/analyse.hpp"
+#include "diagnose/conclude.hpp"
 #include "diagnose/identity.hpp"
+#include "diagnose/read.hpp"
 #include "incident.hpp"
 #include "model/figure.hpp"
 #include "model/json.hpp"
@@ -150,11 +155,39 @@ Result<std::vector<const Finding*>> find(const std::vector<Finding>& findings,
                          : fmt::format("did you mean '{}'?", near));
 }
 
+// The words of the command line, apart: bundles are there, findings are not files.
+struct Words {
+  std::vector<std::string> findings, bundles;
+};
+
+Words words_of(const Arguments& arguments) {
+  Words out;
+  std::error_code error;
+  for (const std::string& word : arguments.positional())
+    (std::filesystem::exists(word, error) ? out.bundles : out.findings).push_back(word);
+  return out;
+}
+
+// Without a database the bundles are diagnosed again: the same bundle gives the same findings.
+Result<store::Database> diagnosed(const Arguments& arguments,
+                                  const std::vector<std::string>& bundles) {
+  CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(db, diagnose::open_new(bundles, ""));
+  CULPRIT_CHECK(read_sources(arguments, bundles, pack, db));
+  CULPRIT_TRY(incident, diagnose::resolve(db, true));
+  CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack));
+  CULPRIT_CHECK(diagnose::conclude(db, incident, std::move(findings)));
+  return db;
+}
+
 Result<Exit> run_show(const Arguments& arguments) {
-  if (!arguments.has("db"))
-    return usage_error("show needs a database").hint("culprit show FINDING -d incident.db");
+  const Words words = words_of(arguments);
+  if (!arguments.has("db") && words.bundles.empty())
+    return usage_error("show needs a database, or a bundle")
+        .hint("culprit show FINDING -d incident.db, or culprit show FINDING BUNDLE");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
-  CULPRIT_TRY(db, open_database(arguments, store::Access::read));
+  CULPRIT_TRY(db, arguments.has("db") ? open_database(arguments, store::Access::read)
+                                      : diagnosed(arguments, words.bundles));
   const auto findings = db.findings();
   CULPRIT_CHECK(db.read_to_the_end());
   const bool as_json = wants_json(arguments);
@@ -162,7 +195,7 @@ Result<Exit> run_show(const Arguments& arguments) {
   document["schema"] = "culprit.show/1";
   document["findings"] = Json::array();
   std::string out;
-  if (arguments.positional().empty()) {
+  if (words.findings.empty()) {
     for (const Finding& f : findings) {
       out += fmt::format("{:<19} {}\n", name(f.outcome), report::visible(f.id));
       if (as_json) document["findings"].push_back(json_of(f, nullptr));
@@ -170,10 +203,11 @@ Result<Exit> run_show(const Arguments& arguments) {
     if (out.empty()) out = "this database has no findings\n";
   } else {
     Lookup lookup{db.members(), arguments.all("bundle"), 2};
+    lookup.bundles.insert(lookup.bundles.end(), words.bundles.begin(), words.bundles.end());
     CULPRIT_TRY(context, arguments.number("context", 2));
     lookup.context = context;
     for (const std::string& bundle : lookup.bundles) CULPRIT_CHECK(bundle::check_readable(bundle));
-    for (const std::string& wanted : arguments.positional()) {
+    for (const std::string& wanted : words.findings) {
       CULPRIT_TRY(found, find(findings, wanted));
       for (const Finding* f : found) {
         if (as_json)
@@ -192,7 +226,7 @@ Result<Exit> run_show(const Arguments& arguments) {
 }
 
 constexpr OptionSpec kShowOptions[] = {
-    {"db,d", "FILE", "the database"},
+    {"db,d", "FILE", "the database, or the folder of `diagnose -o`"},
     {"bundle", "BUNDLE",
      "the bundle it was read from: shows the raw lines, not only the kept excerpts (may be "
      "repeated)"},
@@ -207,9 +241,10 @@ extern const Command kShow;
 constinit const Command kShow{
     "show",
     "a finding, down to the raw lines",
-    "show [FINDING...] -d FILE [--bundle BUNDLE]",
+    "show [FINDING...] BUNDLE... | -d FILE [--bundle BUNDLE]",
     "  culprit show -d incident.db                               lists the findings\n"
-    "  culprit show gpu_xid/79 -d incident.db --bundle job.tar.gz\n",
+    "  culprit show gpu_xid/79 -d incident.db --bundle job.tar.gz\n"
+    "  culprit show gpu_xid/79 job.tar.gz                        diagnoses it again\n",
     kShowOptions,
     run_show};
 

@@ -16,7 +16,7 @@ Result<PlanIncident> open_plan_incident(const Arguments& arguments) {
   if (arguments.positional().empty()) {
     CULPRIT_TRY(db, open_database(arguments, store::Access::read));
     CULPRIT_TRY(resolved, diagnose::resolve(db, false));
-    return PlanIncident{std::move(db), std::move(resolved), arguments.get("db"), std::nullopt};
+    return PlanIncident{std::move(db), std::move(resolved), database_path(arguments), std::nullopt};
   }
   for (const std::string& path : arguments.positional()) {
     std::error_code error;
