@@ -10,6 +10,7 @@
 #include "diagnose/analyse.hpp"
 #include "diagnose/conclude.hpp"
 #include "diagnose/history.hpp"
+#include "diagnose/identity.hpp"
 #include "diagnose/novelty.hpp"
 #include "diagnose/read.hpp"
 #include "diagnose/several.hpp"
@@ -44,6 +45,15 @@ std::string place_of(const Arguments& arguments, const std::string& database) {
   return out;
 }
 
+// What `culprit show` is given to print the raw lines of a finding; "" when no database is kept.
+std::string shown_from(const Arguments& arguments, const std::string& database) {
+  if (database.empty()) return {};
+  std::string out = place_of(arguments, database);
+  for (const std::string& path : arguments.positional())
+    if (path != "-") out += " --bundle " + shell_quoted(path);
+  return out;
+}
+
 std::string rendered(const Arguments& arguments, std::string document, const std::string& format,
                      const std::string& database) {
   const report::Format& chosen = *report::find_format(format);
@@ -53,7 +63,8 @@ std::string rendered(const Arguments& arguments, std::string document, const std
   return chosen.render(
       document,
       {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width(),
-       database.empty() ? "-d incident.db" : place_of(arguments, database)});
+       database.empty() ? "-d incident.db" : place_of(arguments, database),
+       shown_from(arguments, database)});
 }
 
 Result<> check_report_format(const Arguments& arguments) {
@@ -170,7 +181,8 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
       if (!f->file.empty())
         CULPRIT_CHECK(write_file(folder / f->file,
                                  f->render(f->name == "json" ? document : placed,
-                                           {false, true, true, 120, place_of(arguments, path)})));
+                                           {false, true, true, 120, place_of(arguments, path),
+                                            shown_from(arguments, path)})));
   }
   print(rendered(arguments, std::move(document), chosen_format(arguments), path));
   if (!folder.empty())
@@ -238,9 +250,9 @@ Result<Exit> run_ingest(const Arguments& arguments) {
                        -1) +
              "\n";
     else
-      out +=
-          fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n", m.path, m.format,
-                      m.lines, m.used, m.skipped, m.rejected, m.complete ? "" : "  (incomplete)");
+      out += fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n",
+                         report::visible(m.path), m.format, m.lines, m.used, m.skipped, m.rejected,
+                         m.complete ? "" : "  (incomplete)");
   }
   if (!json)
     out += fmt::format("{} files, {} lines = {} used + {} skipped + {} rejected\n", members.size(),
@@ -265,18 +277,24 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
   CULPRIT_TRY(conclusion,
               diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
-  const auto d = nlohmann::json::parse(conclusion.document, nullptr, false);
+  auto d = nlohmann::ordered_json::parse(conclusion.document, nullptr, false);
   if (chosen_format(arguments) == "json") {
-    print(json_text(d["findings"]) + "\n");
+    nlohmann::ordered_json answer{{"schema", "culprit.classify/1"}};
+    answer["complete"] = !db.partial();
+    answer["findings"] = std::move(d["findings"]);
+    print(report::identified(json_text(answer) + "\n", diagnose::identity_of(db, incident.facts)));
   } else {
     std::string out;
+    if (db.partial()) out = "INCOMPLETE  " + report::words(say(Phrase::database_partial)) + "\n";
     for (const Finding& f : db.findings())
-      out += fmt::format(
-          "{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome),
-          name(f.severity), name(f.role), f.id, name(f.subject.kind), f.subject.id, f.count,
-          f.count == 1 ? "" : "s",
-          f.outcome == Outcome::fired ? "" : "\n                    " + report::words(f.why));
-    print(out);
+      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n",
+                         name(f.outcome), name(f.severity), name(f.role), report::visible(f.id),
+                         name(f.subject.kind), report::visible(f.subject.id), f.count,
+                         f.count == 1 ? "" : "s",
+                         f.outcome == Outcome::fired
+                             ? ""
+                             : "\n                    " + report::visible(report::words(f.why)));
+    print(out.empty() ? "no findings\n" : out);
   }
   return db.partial() && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
@@ -290,8 +308,8 @@ Result<Exit> run_report(const Arguments& arguments) {
   if (!document)
     return usage_error("this database has no verdict yet")
         .at({arguments.get("db"), 0})
-        .hint("culprit classify -d " + arguments.get("db"));
-  print(rendered(arguments, *document, chosen_format(arguments), arguments.get("db")));
+        .hint("culprit classify -d " + shell_quoted(database_path(arguments)));
+  print(rendered(arguments, *document, chosen_format(arguments), database_path(arguments)));
   return finish(arguments, db.verdict_action().value_or(Action::investigate), db.findings(),
                 db.partial());
 }

@@ -177,8 +177,16 @@ expect 0 'cd job && culprit diagnose . -o report --json'
 cp out first
 expect 0 'cd job && culprit diagnose . -o report --json'
 cmp out first || { echo "our own report changed the answer"; failures=$((failures + 1)); }
-says 'left out, because culprit wrote them: databases, with the reports beside them: report/incident.db'
+says 'left out, because culprit wrote them: report/incident.db'
 expect 2 'culprit diagnose job/report/report.json' 'culprit report -d job/report/incident.db'
+# Nor are reports that somebody put beside the logs, without their database.
+expect 0 'culprit diagnose job --json'
+cp out first
+cp job/report/report.* job/
+culprit diagnose job --format csv >job/findings.csv 2>/dev/null
+expect 0 'culprit diagnose job --json'
+says 'left out, because culprit wrote them'
+rm job/report.* job/findings.csv
 
 # A database that cannot be written answers everything.
 mkdir ro && cp a.db ro/ && chmod a-w ro ro/a.db
@@ -191,12 +199,14 @@ if command -v sqlite3 >/dev/null; then
   cp a.db part.db && sqlite3 part.db "UPDATE meta SET value='ingesting' WHERE key='state'"
   for words in report show classify collectives stacks drift; do expect 0 "culprit $words -d part.db" 'this database is partial'; done
   expect 4 'culprit collectives -d part.db --strict'
-  for words in collectives stacks drift outliers efficiency; do
+  for words in classify collectives stacks drift outliers efficiency; do
     expect 0 "culprit $words -d part.db --json"
     [ ! -s out ] || says '"complete": false'
   done
   expect 0 'culprit report -d part.db'
   says 'INCOMPLETE BUNDLE'
+  expect 0 'culprit classify -d part.db'
+  says INCOMPLETE
   cp a.db torn.db && sqlite3 torn.db 'DELETE FROM member WHERE member_id=2'
   for words in classify collectives stacks drift outliers changepoints efficiency; do expect 3 "culprit $words -d torn.db" 'this database is damaged'; done
   cp a.db busy.db

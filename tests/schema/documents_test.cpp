@@ -109,7 +109,7 @@ TEST_F(Documents, Outliers) {
 }
 
 TEST_F(Documents, ExplainFormatsAndShow) {
-  for (const char* query : {"xid 79", "exit -9", "nccl remote error", "frobnicate",
+  for (const char* query : {"xid 79", "exit -9", "nccl remote error", "79",
                             "--line 'rank 3: NVRM: Xid (PCI:0000:3b:00): 63, pid=1'"})
     check(printed(std::string("explain ") + query), "explain-v1.json");
   check(printed("formats"), "formats-v1.json");
@@ -117,6 +117,7 @@ TEST_F(Documents, ExplainFormatsAndShow) {
                     sample = CULPRIT_SAMPLES_DIR "/gpu-off-bus";
   check(printed("diagnose " + sample + " -d " + db), "diagnosis-v1.json");
   check(printed("show -d " + db), "show-v1.json");
+  check(printed("classify -d " + db), "classify-v1.json");
   const json one = printed("show gpu_xid/79 -d " + db + " --bundle " + sample);
   check(one, "show-v1.json");
   EXPECT_FALSE(one["findings"][0]["evidence"][0]["lines"].empty());
