@@ -1,10 +1,16 @@
 #include "report/fields.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "model/json_cursor.hpp"
+#include "model/ranges.hpp"
 #include "model/time.hpp"
 #include "report/terminal.hpp"
 
@@ -24,6 +30,11 @@ constexpr Word kHeadlines[] = {
     {"mitigate", "MITIGATE"}, {"replay", "REPLAY"},       {"investigate", "INVESTIGATE"},
 };
 
+std::string raw_id(const json& finding) {
+  const json& id = member(finding, "id");
+  return id.is_string() ? id.get<std::string>() : std::string{};
+}
+
 // Of an object as it is written.
 std::string id_of(std::string_view object) {
   std::string id;
@@ -36,6 +47,51 @@ std::string id_of(std::string_view object) {
     return false;
   });
   return id;
+}
+
+// How much a finding says, the most first: severity, role, the earlier, by name.
+using Strength = std::tuple<std::ptrdiff_t, std::ptrdiff_t, std::int64_t, std::string>;
+
+// Nothing of one that did not fire or shows no line.
+std::optional<Strength> strength(const json& finding) {
+  static constexpr std::string_view kSeverities[] = {"critical", "distributed", "warning"};
+  static constexpr std::string_view kRoles[] = {"root", "confirmation", "cascade", "teardown"};
+  const auto at = [](const auto& names, const std::string& word) {
+    return std::find(std::begin(names), std::end(names), word) - std::begin(names);
+  };
+  if (text(finding, "outcome") != "fired" || list(finding, "evidence").empty()) return {};
+  const auto severity = at(kSeverities, text(finding, "severity"));
+  // What is good to know proves nothing; the lines that an open verdict quotes are advice.
+  if (severity == std::ssize(kSeverities) && text(finding, "analysis") != "leads") return {};
+  const json& start = member(member(finding, "interval"), "start_ns");
+  return Strength(severity, at(kRoles, text(finding, "role")),
+                  start.is_number_integer() ? start.get<std::int64_t>()
+                                            : std::numeric_limits<std::int64_t>::max(),
+                  raw_id(finding));
+}
+
+// Some of the findings, the strongest first.
+class Strongest {
+ public:
+  void see(const json& finding) {
+    auto strong = strength(finding);
+    if (!strong) return;
+    const auto at =
+        std::upper_bound(best_.begin(), best_.end(), *strong,
+                         [](const auto& value, const auto& one) { return value < one.first; });
+    best_.emplace(at, std::move(*strong), finding);
+    if (best_.size() > kMost) best_.pop_back();
+  }
+  const auto& best() const { return best_; }
+
+ private:
+  static constexpr std::size_t kMost = 4;
+  std::vector<std::pair<Strength, json>> best_;
+};
+
+bool asks_for_something(const json& document) {
+  const std::string action = text(member(document, "verdict"), "action");
+  return !action.empty() && action != "none";
 }
 
 }  // namespace
@@ -59,12 +115,18 @@ json with_grounds(const std::string& document) {
   json page = json::parse(document, wanted, false);
   if (!list(page, "findings").empty() || !member(page, "findings").is_array()) return page;
   const std::vector<std::string> ids = grounds(page);
-  const std::set<std::string> needed(ids.begin(), ids.end());
+  std::set<std::string> needed(ids.begin(), ids.end());
+  for (const json& link : list(member(page, "verdict"), "chain"))
+    if (member(link, "finding").is_string()) needed.insert(link["finding"].get<std::string>());
+  const bool any = ids.empty() && asks_for_something(page);
+  Strongest strongest;
   JsonCursor in(document);
   const auto take = [&] {
     const std::size_t begin = in.offset();
     if (!in.skip()) return false;
     const auto text = std::string_view(document).substr(begin, in.offset() - begin);
+    if (any && text.find("\"fired\"") != std::string_view::npos)
+      strongest.see(json::parse(text, nullptr, false));
     if (needed.count(id_of(text)) != 0)
       page["findings"].push_back(json::parse(text, nullptr, false));
     return true;
@@ -74,6 +136,8 @@ json with_grounds(const std::string& document) {
     in.array(take);
     return false;  // nothing behind it matters
   });
+  for (const auto& [strong, finding] : strongest.best())
+    if (needed.count(raw_id(finding)) == 0) page["findings"].push_back(finding);
   return page;
 }
 
@@ -124,6 +188,81 @@ std::string place(const json& evidence) {
   return fmt::format("{} at byte {}", text(evidence, "path"), count(evidence, "byte_offset"));
 }
 
+std::size_t cut_at(const std::string& text, std::size_t most) {
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size();) {
+    std::size_t next = end + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0) == 0x80) ++next;
+    shown += columns(std::string_view(text).substr(end, next - end));
+    if (shown > most) break;
+    end = next;
+  }
+  // A word that is cut near its beginning is left out.
+  if (end < text.size() && text[end] != ' ')
+    if (const std::size_t space = text.rfind(' ', end);
+        space != std::string::npos && space > 0 &&
+        end - space <= std::max<std::size_t>(8, most / 4))
+      return space;
+  return end;
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  if (columns(text) <= most) return text;
+  std::size_t end = cut_at(text, most - std::min<std::size_t>(most, 1));
+  while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == ',' || text[end - 1] == ':')) --end;
+  return text.substr(0, end) + "…";
+}
+
+std::string target_id(const json& document, const json& target) {
+  const std::string kind = text(target, "kind"), id = text(target, "id");
+  // Of a machine whose name no file tells.
+  static constexpr std::string_view kPci = "hhhh:hh:hh";
+  const bool pci = id.size() >= kPci.size() &&
+                   std::equal(kPci.begin(), kPci.end(), id.begin(), [](char a, char b) {
+                     return a == ':' ? b == ':' : std::isxdigit(static_cast<unsigned char>(b)) != 0;
+                   });
+  if (kind == "host" && pci) return "the host of GPU " + id;
+  const bool repaired_job =
+      kind == "job" && text(member(document, "verdict"), "action") == "repair";
+  if (kind != "config" && kind != "group" && !repaired_job) return kind == "job" ? "the job" : id;
+  for (const json& proof : list(target, "because"))
+    for (const json& f : list(document, "findings")) {
+      if (member(f, "id") != proof) continue;
+      const std::string name = text(f, "class"), title = text(f, "title");
+      if (name.empty() || title.empty()) continue;
+      if (repaired_job || id == name) return title;
+      if (id.ends_with(": " + name)) return id.substr(0, id.size() - name.size()) + title;
+    }
+  return kind == "job" ? "the job" : id;
+}
+
+std::string target_name(const json& document, const json& target) {
+  const std::string kind = text(target, "kind"), id = text(target, "id");
+  const std::string name = target_id(document, target);
+  const bool says_it = kind == "host" || kind == "job" || name != id;
+  return says_it ? name : kind + " " + name;
+}
+
+std::string chain_who(const json& document, const json& link) {
+  constexpr std::size_t kMost = 26;  // columns
+  const std::string who = text(link, "who");
+  for (const json& f : list(document, "findings")) {
+    if (member(f, "id") != member(link, "finding")) continue;
+    const json& subject = member(f, "subject");
+    if (text(subject, "kind") == "rank" && text(subject, "id") == who) return "rank " + who;
+    const std::string ranks = text(f, "ranks"), hosts = text(f, "hosts");
+    if (who.ends_with(" hosts") && !hosts.empty() && columns(hosts) <= kMost) return hosts;
+    if (!who.ends_with(" ranks") || ranks.empty()) return who;
+    std::string out = "ranks " + ranks;
+    for (std::size_t at = ranks.rfind(','); columns(out) > kMost && at != std::string::npos;
+         at = at == 0 ? std::string::npos : ranks.rfind(',', at - 1))
+      out = fmt::format("ranks {} and {} more", ranks.substr(0, at),
+                        from_ranges(ranks.substr(at + 1)).size());
+    return out;
+  }
+  return who;
+}
+
 std::string headline(const std::string& action, const std::string& step) {
   if (action == "none") return step == "no_failure" ? "NO FAILURE FOUND" : "NOTHING TO DO";
   const auto it = std::find_if(std::begin(kHeadlines), std::end(kHeadlines),
@@ -144,6 +283,15 @@ std::vector<std::string> grounds(const json& document) {
     for (const json& id : list(target, "because"))
       if (id.is_string() && known.insert(id.get<std::string>()).second)
         out.push_back(id.get<std::string>());
+  return out;
+}
+
+std::vector<std::string> shown_grounds(const json& document) {
+  std::vector<std::string> out = grounds(document);
+  if (!out.empty() || !asks_for_something(document)) return out;
+  Strongest strongest;
+  for (const json& finding : list(document, "findings")) strongest.see(finding);
+  for (const auto& [strong, finding] : strongest.best()) out.push_back(raw_id(finding));
   return out;
 }
 

@@ -15,7 +15,7 @@ namespace culprit::report {
 // The document, without the files of its ledger: what grows with the bundle and only few pages
 // print. Discarded when the text is no JSON.
 nlohmann::json without_ledger(const std::string& document);
-// And without the findings that the targets do not rest on: a page needs ten of 100,000.
+// And without the findings that the verdict does not rest on: a page needs ten of 100,000.
 nlohmann::json with_grounds(const std::string& document);
 // The member; null when the value is no object or has none of that name.
 const nlohmann::json& member(const nlohmann::json& object, const char* key);
@@ -31,11 +31,25 @@ double number(const nlohmann::json& object, const char* key);
 std::string counted(std::uint64_t n, std::string_view what);  // "1 line", "2 lines"
 // "path:12", or "path at byte 99" of a binary file.
 std::string place(const nlohmann::json& evidence);
+// Bytes of the first `most` columns at the most, up to the end of a word where one ends near.
+std::size_t cut_at(const std::string& text, std::size_t most);
+// So much of the text, and "…" where that is not all of it.
+std::string shortened(const std::string& text, std::size_t most);
+// What people call a target: the host of a GPU that has no name of its own, the title of a class
+// instead of its id. Its kind does not stand in it.
+std::string target_id(const nlohmann::json& document, const nlohmann::json& target);
+// The same, with the kind before it where the id does not say it: "rank 3", "gpu-07".
+std::string target_name(const nlohmann::json& document, const nlohmann::json& target);
+// Who did what a link of the chain says: "rank 3", "ranks 0-3,8" instead of how many.
+std::string chain_who(const nlohmann::json& document, const nlohmann::json& link);
 // The headline of an action: "ISOLATE"; step: the one of the ladder that gave the answer.
 std::string headline(const std::string& action, const std::string& step);
 std::string taken_step(const nlohmann::json& document);
 // Ids of the findings that the targets rest on, in their order, each once.
 std::vector<std::string> grounds(const nlohmann::json& document);
+// What a page shows as evidence: the grounds; of a verdict that names nobody, and asks for
+// something, the strongest findings that fired.
+std::vector<std::string> shown_grounds(const nlohmann::json& document);
 // For XML and HTML: the five characters of markup; of control characters visible() has left tabs
 // only.
 std::string escaped(std::string_view text);

@@ -21,14 +21,6 @@ const char* colour_of(const std::string& action) {
   return action == "investigate" ? "blue" : "orange";
 }
 
-// A host by its name, anything else with its kind before it.
-std::string named(const json& target) {
-  const std::string kind = text(target, "kind"), id = text(target, "id");
-  if (kind == "job") return "the job";
-  return kind == "host" || (kind == "gpu" && id.find('/') != std::string::npos) ? id
-                                                                                : kind + " " + id;
-}
-
 // What a target rests on, as links: "evidence 1, 2".
 std::string proofs(const json& target, const std::map<std::string, std::string>& anchors) {
   std::string out;
@@ -42,15 +34,15 @@ std::string proofs(const json& target, const std::map<std::string, std::string>&
   return out.empty() ? "" : " (" + out + ")";
 }
 
-std::string targets(const json& verdict, const std::map<std::string, std::string>& anchors) {
+std::string targets(const json& d, const std::map<std::string, std::string>& anchors) {
   std::string out;
-  const json& all = list(verdict, "targets");
+  const json& all = list(member(d, "verdict"), "targets");
   for (std::size_t i = 0; i < all.size() && i < kMostTargets; ++i) {
     const double percent = number(all[i], "confidence") * 100;
     const std::string kind = text(all[i], "kind");
-    out += fmt::format("<li>{} <strong>{}</strong>: {:.0f} % sure{}</li>\n",
-                       kind == "job" ? "the" : escaped(kind), html_text(all[i], "id"), percent,
-                       proofs(all[i], anchors));
+    out += fmt::format(
+        "<li>{} <strong>{}</strong>: {:.0f} % sure{}</li>\n", kind == "job" ? "the" : escaped(kind),
+        kind == "job" ? "job" : escaped(target_id(d, all[i])), percent, proofs(all[i], anchors));
   }
   if (all.size() > kMostTargets)
     out += fmt::format("<li>and {} more</li>\n", all.size() - kMostTargets);
@@ -103,7 +95,7 @@ std::string title_of(const json& d) {
   const json& verdict = member(d, "verdict");
   const json& who = list(verdict, "targets");
   std::string out = headline(text(verdict, "action"), taken_step(d));
-  if (!who.empty() && text(verdict, "action") != "none") out += " " + named(who[0]);
+  if (!who.empty() && text(verdict, "action") != "none") out += " " + target_name(d, who[0]);
   return out;
 }
 
@@ -146,7 +138,7 @@ std::string html_verdict(const json& d) {
   std::string name;
   if (action != "none")
     for (std::size_t i = 0; i < who.size() && i < 3; ++i)
-      name += (i == 0 ? "" : ", ") + escaped(named(who[i]));
+      name += (i == 0 ? "" : ", ") + escaped(target_name(d, who[i]));
   if (action != "none" && who.size() > 3) name += fmt::format(" and {} more", who.size() - 3);
   const std::string how = name.empty() || precision == "exact" ? ""
                           : precision == "group"               ? " (a group)"
@@ -161,7 +153,7 @@ std::string html_verdict(const json& d) {
         "<p><strong>Incomplete bundle:</strong> not all of it was read; <a href=\"#notes\">what is "
         "missing</a>.</p>\n";
   out += "<p class=\"summary\">" + html_text(verdict, "summary") + "</p>\n";
-  if (action != "none") out += targets(verdict, html_anchors(d));
+  if (action != "none") out += targets(d, html_anchors(d));
   out += facts(d) + "</div>\n";
   if (const std::string next = next_steps(verdict); !next.empty())
     out += "<div>" + next + "</div>\n";
@@ -177,6 +169,7 @@ std::string to_html(const std::string& document, const RenderOptions& options) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"generator\" content=\"culprit\">\n"
       "<meta name=\"referrer\" content=\"no-referrer\">\n";
   out += "<title>" + escaped(title_of(d)) + "</title>\n<style>\n" + kHtmlStyle +
          "</style>\n</head>\n<body>\n<main>\n";

@@ -108,7 +108,7 @@ const char* outcome_words(const std::string& outcome, bool nothing_to_do) {
 std::map<std::string, std::string> html_anchors(const json& d) {
   std::map<std::string, std::string> out;
   std::map<std::string, std::size_t> shown;  // by outcome
-  const auto because = grounds(d);
+  const auto because = shown_grounds(d);
   const std::set<std::string> first(
       because.begin(),
       because.begin() + static_cast<std::ptrdiff_t>(std::min(kMostGrounds, because.size())));
@@ -137,7 +137,7 @@ std::string html_evidence(const json& d, const RenderOptions& options) {
     if (member(f, "id").is_string()) by_id.emplace(f["id"].get<std::string>(), &f);
   std::string body;
   std::size_t shown = 0;
-  const auto because = grounds(d);
+  const auto because = shown_grounds(d);
   const auto anchors = html_anchors(d);
   for (const std::string& id : because) {
     const auto it = by_id.find(id);
@@ -227,7 +227,7 @@ std::string html_other_findings(const json& d, const RenderOptions& options) {
   Kind kinds[] = {{"fired", "Found besides; the verdict does not rest on it"},
                   {"ruled_out", "Looked for and ruled out"},
                   {"not_enough_evidence", "Not decided"}};
-  const auto because = grounds(d);
+  const auto because = shown_grounds(d);
   for (const json& f : list(d, "findings")) {
     if (is_ground(f, because)) continue;
     for (Kind& kind : kinds) {

@@ -217,7 +217,7 @@ std::string html_settings(const json& d) {
   }
   return html_section("settings", "Environment and drift",
                       differs.empty() ? "No setting differs between the hosts that print it."
-                                      : "A difference is no fault by itself.",
+                                      : "A difference is not a fault by itself.",
                       body);
 }
 

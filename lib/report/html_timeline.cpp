@@ -375,7 +375,7 @@ std::string chain_table(const json& d) {
         "<tr><td class=\"n\">{}</td><td class=\"keep\">{}</td><th "
         "scope=\"row\">{}</th><td>{}</td></tr>\n",
         ++n, text(c, "time").empty() ? "not known" : html_clock(exact_time(c, "time")),
-        html_text(c, "who"), html_link(anchors, text(c, "finding"), html_text(c, "what")));
+        escaped(chain_who(d, c)), html_link(anchors, text(c, "finding"), html_text(c, "what")));
   if (rows.empty()) return "";
   return "<table class=\"stack\">\n<caption>From cause to consequence</caption>\n<thead><tr><th "
          "scope=\"col\" class=\"n\">No.</th>"

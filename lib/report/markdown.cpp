@@ -67,13 +67,9 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
     out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
     for (const json& t : member(v, "targets"))
       out += fmt::format("| {} | {} | {:.0f} % |\n", md_escaped(plain(t, "kind")),
-                         md_escaped(plain(t, "id")), member(t, "confidence").get<double>() * 100);
+                         md_escaped(target_id(d, t)), member(t, "confidence").get<double>() * 100);
   }
-  std::vector<std::string> because;
-  for (const json& t : member(v, "targets"))
-    for (const json& id : member(t, "because"))
-      if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end())
-        because.push_back(id.get<std::string>());
+  const std::vector<std::string> because = shown_grounds(d);
   if (!because.empty()) out += "\n## Evidence\n\n";
   for (const std::string& id : because)
     for (const json& f : member(d, "findings")) {
@@ -99,7 +95,7 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
     for (const json& c : member(v, "chain"))
       out += fmt::format("| {} | {} | {} |\n",
                          member(c, "time").is_string() ? member(c, "time").get<std::string>() : "",
-                         md_escaped(plain(c, "who")), md_escaped(plain(c, "what")));
+                         md_escaped(chain_who(d, c)), md_escaped(plain(c, "what")));
   }
   if (!member(v, "next").empty()) {
     out += "\n## What to do next\n\n";
@@ -132,7 +128,7 @@ std::string to_markdown(const std::string& document, const RenderOptions& option
   if (!d.is_object()) return "";
   try {
     return print_markdown(d, options);
-  } catch (const json::exception&) { return "the stored document is no diagnosis\n"; }
+  } catch (const json::exception&) { return "the stored document is not a diagnosis\n"; }
 }
 
 }  // namespace

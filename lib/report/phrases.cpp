@@ -142,12 +142,24 @@ std::string filled(const Clause& clause) {
   }
 }
 
+// A quotation that ends a sentence brings its own full stop or colon: "failed..", "Qwen2:.".
+std::string one_full_stop(std::string text) {
+  for (std::size_t at = 1; at + 1 < text.size(); ++at) {
+    const char before = text[at - 1];
+    if (text[at + 1] != '.' || (text[at] != '.' && text[at] != ':') || before == '.' ||
+        before == ' ' || before == '/')
+      continue;
+    if (at + 2 == text.size() || text[at + 2] == ' ') text.erase(at, 1);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string words(const Text& text) {
   std::string out;
   for (const Clause& clause : text.clauses()) out += filled(clause);
-  return out;
+  return one_full_stop(std::move(out));
 }
 
 std::vector<std::string> words(const std::vector<Text>& texts) {

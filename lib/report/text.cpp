@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/json.hpp"
+#include "model/shell.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
@@ -65,16 +66,6 @@ std::string date_of(const json& time) {
   return time.is_string() ? time.get<std::string>().substr(0, 10) : std::string{};
 }
 
-std::string shortened(const std::string& t, std::size_t width) {
-  if (columns(t) <= width) return t;
-  std::string out;
-  for (std::size_t i = 0; i < t.size() && columns(out) + 2 < width; ++i) {
-    out += t[i];
-    while (i + 1 < t.size() && (static_cast<unsigned char>(t[i + 1]) & 0xC0) == 0x80) out += t[++i];
-  }
-  return out + "…";
-}
-
 // Some problems are told of files that were read all the same.
 bool loses_input(const json& problem) {
   const std::string code = problem.value("code", "");
@@ -127,11 +118,7 @@ class TextPage {
   void head() {
     // Hosts are what people act on; finer parts stand behind them.
     std::vector<std::string> names;
-    for (const json& t : member(verdict_, "targets"))
-      names.push_back(printable(t, "kind") == "job" ? std::string("the job")
-                      : printable(t, "kind") == "host"
-                          ? printable(t, "id")
-                          : printable(t, "kind") + " " + printable(t, "id"));
+    for (const json& t : member(verdict_, "targets")) names.push_back(target_name(document_, t));
     std::string who;
     for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
     if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);
@@ -159,39 +146,102 @@ class TextPage {
               (member(verdict_, "targets").empty() ? "" : "; confidence is lower for it") + "\n";
     }
     out_ += wrapped(printable(verdict_, "summary"), width_, 0) + "\n";
+    if (const std::string known = about(); !known.empty())
+      out_ += painter_.faint(wrapped(known, width_, 0)) + "\n";
+  }
+
+  // Which job, when, and how much of it was collected.
+  std::string about() const {
+    std::string out;
+    const auto add = [&](const std::string& part) { out += (out.empty() ? "" : "; ") + part; };
+    const json& job = member(document_, "job");
+    const std::string id = printable(job, "id"), name = printable(job, "name");
+    if (!id.empty() || !name.empty())
+      add("job " + id + (id.empty() ? name : name.empty() || name == id ? "" : " (" + name + ")"));
+    const json& incident = member(document_, "incident");
+    const std::string start = printable(incident, "start"), end = printable(incident, "end");
+    const auto clock_of = [](const std::string& iso) {
+      return iso.size() < 19 ? iso : iso.substr(0, 10) + " " + iso.substr(11, 8);
+    };
+    if (action_ != "none" && !start.empty())
+      add(clock_of(start) +
+          (end.empty() || end == start ? ""
+           : end.substr(0, 10) == start.substr(0, 10) && end.size() >= 19
+               ? " to " + end.substr(11, 8)
+               : " to " + clock_of(end)) +
+          " UTC");
+    const json& bundle = member(document_, "bundle");
+    const std::uint64_t world = count(bundle, "world_size"), seen = count(bundle, "ranks");
+    if (world > 0 && seen < world) add(fmt::format("the logs name {} of {} ranks", seen, world));
+    return out;
   }
 
   void who() {
     if (!member(verdict_, "targets").empty() && action_ != "none") {
       out_ += "\n" + painter_.heading("WHO") + "\n";
-      for (const json& t : member(verdict_, "targets"))
-        out_ += fmt::format("  {:<8} {:<40} {:>3.0f} % sure\n", printable(t, "kind"),
-                            shortened(printable(t, "id"), 40),
+      const auto name = [&](const json& t) {
+        return shortened(
+            printable(t, "kind") == "job" ? std::string("the job") : target_id(document_, t),
+            std::max<std::size_t>(40, width_ - 23));
+      };
+      std::size_t widest = 40;
+      for (const json& t : member(verdict_, "targets")) widest = std::max(widest, columns(name(t)));
+      for (const json& t : member(verdict_, "targets")) {
+        const std::string shown = name(t);
+        out_ += fmt::format("  {:<8} {}{} {:>3.0f} % sure\n", printable(t, "kind"), shown,
+                            std::string(widest - columns(shown), ' '),
                             member(t, "confidence").get<double>() * 100);
+      }
     }
   }
 
-  // Lines of the findings that the targets rest on, not our words for them.
+  // Lines of the findings that the verdict rests on, not our words for them.
   void evidence() {
-    std::size_t shown = 0;
+    std::size_t shown = 0, cut = 0;
+    std::string first;
     std::set<std::string> places;  // a place is shown once, under the first claim that rests on it
-    for (const std::string& id : grounds(document_))
+    for (const std::string& id : shown_grounds(document_))
       for (const json& f : member(document_, "findings")) {
-        if (member(f, "id") != id || shown >= (options_.verbose ? 64u : 4u)) continue;
+        if (member(f, "id") != id) continue;
         const json& lines = member(f, "evidence");
         if (!options_.verbose && !lines.empty() &&
             std::all_of(lines.begin(), lines.end(),
                         [&](const json& e) { return places.count(key(e)) != 0; }))
           continue;
-        if (shown++ == 0) out_ += "\n" + painter_.heading("EVIDENCE") + "\n";
+        if (shown >= (options_.verbose ? 64u : 4u)) {
+          ++cut;
+          continue;
+        }
+        if (shown++ == 0) {
+          out_ += "\n" + painter_.heading("EVIDENCE") + "\n";
+          first = id;
+        }
         evidence_of(f, places);
       }
+    out_ += more(shown + cut, shown);
+    if (shown != 0 && !options_.show.empty())
+      out_ += painter_.faint(fmt::format("  raw lines: culprit show {} {}",
+                                         shell_quoted(visible(first)), options_.show)) +
+              "\n";
   }
 
   static std::string key(const json& e) {
     return fmt::format("{}:{}:{}", member(e, "path").get<std::string>(),
                        member(e, "line").get<std::uint64_t>(),
                        member(e, "byte_offset").get<std::uint64_t>());
+  }
+
+  // As it stands there, on two lines at the most: the reason of an error is often at its end.
+  void quote(const std::string& excerpt) {
+    const std::size_t room = width_ - 6;
+    std::string first = excerpt, second;
+    if (columns(excerpt) > room) {
+      first = excerpt.substr(0, cut_at(excerpt, room));
+      second = excerpt.substr(first.size());
+      second.erase(0, second.find_first_not_of(' '));
+    }
+    out_ += "      " + painter_.faint(first) + "\n";
+    if (!second.empty()) out_ += "      " + painter_.faint(shortened(second, room)) + "\n";
   }
 
   void evidence_of(const json& f, std::set<std::string>& places) {
@@ -201,23 +251,23 @@ class TextPage {
         painter_.faint(lines == 0 ? fmt::format("({})", printable(f, "class"))
                                   : fmt::format("({}, {} line{})", printable(f, "class"), lines,
                                                 lines == 1 ? "" : "s")));
-    const std::string message = printable(member(f, "numbers"), "message");
-    std::size_t n = 0;
+    std::size_t n = 0, cut = 0;
     for (const json& e : member(f, "evidence")) {
-      if (n >= (options_.verbose ? 16u : 2u)) break;
-      if (!places.insert(key(e)).second && !options_.verbose) continue;
+      if (!options_.verbose && places.count(key(e)) != 0) continue;
+      if (n >= (options_.verbose ? 16u : 2u)) {
+        ++cut;
+        continue;
+      }
+      places.insert(key(e));
       ++n;
       const auto line = member(e, "line").get<std::uint64_t>();
       out_ += line == 0 ? fmt::format("    {} at byte {}\n", printable(e, "path"),
                                       member(e, "byte_offset").get<std::uint64_t>())
                         : fmt::format("    {}:{}\n", printable(e, "path"), line);
-      // The head of a stack proves nothing: the exception does, which is at its end.
-      std::string excerpt = printable(e, "excerpt");
-      if (excerpt.starts_with("Traceback (most recent call last)") && !message.empty())
-        excerpt = message;
-      if (!excerpt.empty())
-        out_ += "      " + painter_.faint(shortened(excerpt, width_ - 8)) + "\n";
+      const std::string excerpt = printable(e, "excerpt");
+      if (!excerpt.empty()) quote(excerpt);
     }
+    if (cut > 0) out_ += "  " + more(n + cut, n);
   }
 
   void timeline() {
@@ -236,7 +286,7 @@ class TextPage {
           date = day;
         }
         out_ += fmt::format("  {:<9} {:<26} {}\n", clock(member(c, "time")),
-                            shortened(printable(c, "who"), 26),
+                            shortened(chain_who(document_, c), 26),
                             shortened(printable(c, "what"), width_ - 40));
       }
       out_ += more(member(verdict_, "chain").size(), options_.verbose ? 64 : 6);
@@ -304,11 +354,11 @@ class TextPage {
     out_ += "\n" + painter_.heading("ALL FINDINGS") + "\n";
     for (const json& f : member(document_, "findings"))
       out_ += fmt::format(
-          "  {:<19} {:<11} {:<30} {}\n", printable(f, "outcome"), printable(f, "severity"),
-          shortened(printable(member(f, "subject"), "id"), 30),
-          shortened(printable(f, "title") +
-                        (printable(f, "outcome") == "ruled_out" ? ": " + printable(f, "why") : ""),
-                    width_ - 66));
+          "  {:<19} {:<11} {}\n      {}\n", printable(f, "outcome"), printable(f, "severity"),
+          shortened(printable(member(f, "subject"), "id"), width_ - 34),
+          wrapped(printable(f, "title") +
+                      (printable(f, "outcome") == "ruled_out" ? ": " + printable(f, "why") : ""),
+                  width_, 6, 6));
     out_ += "\n" + painter_.heading("LEDGER") + "\n";
     for (const json& m : member(document_, "ledger"))
       out_ += fmt::format(
@@ -334,7 +384,7 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
   if (!d.is_object()) return "";
   try {
     return TextPage(d, options).print();
-  } catch (const json::exception&) { return "the stored document is no diagnosis\n"; }
+  } catch (const json::exception&) { return "the stored document is not a diagnosis\n"; }
 }
 
 }  // namespace
