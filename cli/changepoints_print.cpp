@@ -35,7 +35,7 @@ std::vector<std::string> notes_of(const NamedSeries& series, const FailSlow& slo
   std::vector<std::string> out = series.notes;
   if (!series.as_time) return out;
   if (slow.dropped > 0)
-    out.push_back(fmt::format("{} values of 0 or less are no iteration times and were dropped",
+    out.push_back(fmt::format("{} values of 0 or less are not iteration times and were dropped",
                               slow.dropped));
   if (slow.missing > 0)
     out.push_back(fmt::format("{} of {} values are missing", slow.missing, series.values.size()));

@@ -191,7 +191,7 @@ constinit const Command kDrift{"drift",
                                "  culprit drift hosts/ --all\n\n"
                                "  Drivers, libraries, firmware, kernel settings and variables of "
                                "each host, compared with the majority\n"
-                               "  of the hosts. A difference is no fault by itself.\n",
+                               "  of the hosts. A difference is not a fault by itself.\n",
                                kDriftOptions,
                                run_drift};
 

@@ -107,7 +107,7 @@ Result<Exit> run_redact(const Arguments& arguments) {
       remark(
           arguments,
           fmt::format(
-              "{}: left out, because it is no text; a redacted database has what was read from it",
+              "{}: left out, because it is not text; a redacted database has what was read from it",
               path));
   } else {
     CULPRIT_TRY(db, store::Database::open(from, store::Access::read));

@@ -121,9 +121,9 @@ class StacksPrinter {
     if (report_.cover && report_.hang && !report_.outliers.empty())
       out += "  " +
              report::wrapped(
-                 fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers),
+                 fmt::format("ranks with another stack: {}{}{}", to_ranges(report_.outliers),
                              report_.cover->shared
-                                 ? fmt::format("; covered by {}",
+                                 ? fmt::format("; all of them in {}",
                                                report::visible(fmt::format(
                                                    "{}", fmt::join(report_.cover->groups, ", "))))
                                  : "",

@@ -45,7 +45,7 @@ Result<std::vector<plan::DigestRun>> runs_of_json(const std::string& text,
     std::set<std::string> seen;
     for (const auto& [key, value] : digests.items()) {
       if (!value.is_string() || value.get<std::string>().empty())
-        return usage_error(fmt::format("the digest of '{}' is no text", key))
+        return usage_error(fmt::format("the digest of '{}' is not text", key))
             .at({path, 0})
             .hint("{\"0\": \"9f2c...\", \"1\": \"03aa...\"}");
       const std::string item = plan::item_name(key);

@@ -265,7 +265,7 @@ Result<std::vector<std::string>> PlanInput::names(const std::string& name, std::
     return complaint(name, fmt::format("takes names, not {}", shown(*n)));
   Hostlist list =
       expand_hostlist(n == nullptr ? arguments_->get(name) : n->get<std::string>(), most);
-  if (list.broken) return complaint(name, "is no list of names such as a1,node[01-04]");
+  if (list.broken) return complaint(name, "is not a list of names such as a1,node[01-04]");
   if (list.capped) return complaint(name, fmt::format("has {} names at most", most));
   return std::move(list.hosts);
 }
@@ -284,7 +284,7 @@ Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& nam
       if (out.size() == most) return complaint(name, fmt::format("has {} rows at most", most));
       if (!one.is_object())
         return complaint(
-            name, fmt::format("{} is no object with the keys {}", which, fmt::join(keys, ", ")));
+            name, fmt::format("{} is not an object with the keys {}", which, fmt::join(keys, ", ")));
       std::vector<double> row;
       for (const std::string& key : keys) {
         const auto it = one.find(key);

@@ -184,7 +184,7 @@ class StateReader {
     // By reference: a copy of something nested deeply would be deeper than the stack.
     if (!root_.is_object() || !root_.contains("schema") || !root_["schema"].is_string() ||
         root_["schema"].get<std::string>() != "culprit.plan-isolate/1")
-      return refuse("this is no state of plan isolate");
+      return refuse("this is not a state of plan isolate");
     std::vector<plan::IsolateHost> hosts;
     for (const json& one : array(root_, "hosts"))
       hosts.push_back({text(one, "name"), text(one, "tor"), text(one, "pod")});
@@ -340,7 +340,7 @@ Result<Exit> run_plan_isolate(const Arguments& arguments) {
     std::vector<std::string> names;
     for (const plan::IsolateTest& test : plan::tests_of(state)) names.push_back(test.name);
     return input
-        .complaint("outcome", fmt::format("has '{}', which is no test of round {}",
+        .complaint("outcome", fmt::format("has '{}', which is not a test of round {}",
                                           failed.begin()->first, state.round))
         .hint(names.empty() ? std::string("nothing is left to test")
                             : fmt::format("its tests are {}", fmt::join(names, ", ")));

@@ -61,7 +61,7 @@ std::string text_of(const plan::MitigationReplay& replay, const std::vector<std:
         "helps\n",
         time(replay.ignored_ms));
   out += fmt::format(
-      "  The rule bears a slowdown until it has cost as much as the next strategy:\n  {}\n",
+      "  The rule waits until a slowdown has cost as much as the next strategy:\n  {}\n",
       replay.ladder.empty() ? "none helps"
                             : fmt::format("{}", fmt::join(replay.ladder, ", then ")));
   if (!replay.passed_over.empty())

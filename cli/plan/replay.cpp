@@ -409,7 +409,7 @@ Result<> read_outcomes(const std::string& path, ReplayDocument& document) {
     if (line.empty() || line[0] == '#') continue;
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos)
-      return usage_error("this line is no outcome").at({path, number}).hint("H3=fail");
+      return usage_error("this line is not an outcome").at({path, number}).hint("H3=fail");
     if (auto added = add_outcome(document, line.substr(0, equals), line.substr(equals + 1)); !added)
       return std::move(added.error()).at({path, number});
   }

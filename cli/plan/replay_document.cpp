@@ -146,7 +146,7 @@ struct ReadTest {
 // wrong with it; "": nothing.
 std::string read_test(const json& one, const std::string& where, std::int64_t all,
                       std::set<std::string>& names, ReadTest& out) {
-  if (!one.is_object()) return where + " is no group";
+  if (!one.is_object()) return where + " is not a group";
   Reader t(one, where);
   plan::ReplayGroup& g = out.group;
   g.name = t.text("name");
@@ -244,7 +244,7 @@ Result<ReplayDocument> read_replay_document(const std::string& text, const std::
   const auto kind = root->is_object() ? root->find("schema") : root->end();
   if (!root->is_object() || kind == root->end() || !kind->is_string() ||
       kind->get<std::string>() != "culprit.replay-plan/1")
-    return refuse("this is no replay plan");
+    return refuse("this is not a replay plan");
   ReplayDocument out;
   plan::ReplayParams& p = out.plan.params;
   Reader r(*root, "");
@@ -308,7 +308,7 @@ Result<plan::ReplayOutcome> parse_outcome(const std::string& text) {
     if (const std::int64_t failures = number(0, slash), runs = number(slash + 1, text.size());
         failures >= 0 && runs > 0 && failures <= runs)
       return plan::ReplayOutcome{runs, failures};
-  return usage_error(fmt::format("'{}' is no outcome", text.substr(0, 60)))
+  return usage_error(fmt::format("'{}' is not an outcome", text.substr(0, 60)))
       .hint("pass, fail, or 2/5 for two failures in five runs");
 }
 

@@ -143,7 +143,7 @@ Result<std::vector<Rank>> ranks_named(const PlanInput& input, const std::string&
     if (out.size() == before)
       return input
           .complaint(option,
-                     fmt::format("names '{}', which is no rank, host or group of the job", word))
+                     fmt::format("names '{}', which is not a rank, host or group of the job", word))
           .hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
   }
   sort_rows(out);

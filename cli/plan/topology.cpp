@@ -125,7 +125,7 @@ Result<Exit> run_plan_topology(const Arguments& arguments) {
     for (int e = 0; e < 2; ++e)
       if (found[e] < 0)
         return input
-            .complaint("congested", fmt::format("names '{}', which is no host of the job",
+            .complaint("congested", fmt::format("names '{}', which is not a host of the job",
                                                 ends[static_cast<std::size_t>(e)]))
             .hint("hosts without a name are host0, host1, ...");
     link = plan::CongestedLink{found[0], found[1]};

@@ -167,10 +167,10 @@ void remarks(Walk& w) {
                                   : Text());
   std::size_t told = 0;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host && told++ < 3)
+    if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host &&
+        !f.advice.empty() && told++ < 3)
       next(w.verdict, NextKind::plan,
-           say(Phrase::when_idle, *f.host, f.advice.empty() ? inside(f.title) : Text(f.advice),
-               f.event_class));
+           say(Phrase::when_idle, *f.host, Text(f.advice), f.event_class));
 }
 
 // Dumps of one moment that neither prove nor exclude a hang.

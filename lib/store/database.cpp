@@ -415,7 +415,7 @@ struct Database::Impl {
     if (copied != SQLITE_DONE) {
       last_failure = {copied, sqlite3_errstr(copied)};
       return (copied & 0xff) == SQLITE_NOTADB
-                 ? fail("this file is no database")
+                 ? fail("this file is not a database")
                        .at({path, 0})
                        .hint("-d takes a file that `culprit ingest` made")
                  : trouble("cannot read the database");
