@@ -283,8 +283,8 @@ Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& nam
       const std::string which = fmt::format("[{}]", out.size());
       if (out.size() == most) return complaint(name, fmt::format("has {} rows at most", most));
       if (!one.is_object())
-        return complaint(
-            name, fmt::format("{} is not an object with the keys {}", which, fmt::join(keys, ", ")));
+        return complaint(name, fmt::format("{} is not an object with the keys {}", which,
+                                           fmt::join(keys, ", ")));
       std::vector<double> row;
       for (const std::string& key : keys) {
         const auto it = one.find(key);

@@ -63,6 +63,14 @@ std::string quoted(const std::string& text, std::size_t most) {
   std::size_t head = most / 2, tail = text.size() - most / 2;
   while (head > 0 && is_part(head)) --head;
   while (is_part(tail)) ++tail;
+  // Between words, where one ends or begins near.
+  constexpr std::size_t kNear = 24;
+  if (const std::size_t end = text.rfind(' ', head);
+      end != std::string::npos && end > 0 && head - end <= kNear)
+    head = end;
+  if (const std::size_t begin = text.find(' ', tail - 1);
+      begin != std::string::npos && begin + 1 < text.size() && begin + 1 - tail <= kNear)
+    tail = begin + 1;
   return text.substr(0, head) + " ... " + text.substr(tail);
 }
 

@@ -59,7 +59,8 @@ std::string going_on(const std::set<std::string>& machines, const analyze::Topol
   return radius->whole_replicas > 0
              ? fmt::format("{}, {} with {} of {} replicas", spares, without, radius->whole_replicas,
                            radius->replicas)
-             : fmt::format("{}; {} it cannot run, because every replica uses what is taken out", spares, without);
+             : fmt::format("{}; {} it cannot run, because every replica uses what is taken out",
+                           spares, without);
 }
 
 }  // namespace

@@ -237,12 +237,19 @@ for blocks in 400 800 1200 1600 2000; do
   fi
 done
 
+# A word that does not exist is a misspelt one; a number alone may be of several kinds.
+expect 2 'culprit explain nosuchthing' "called 'nosuchthing'"
+expect 2 'culprit rules show xid79' "did you mean 'gpu_xid/79'"
+expect 0 'culprit explain 9'
+says 'gpu_xid/9:'
+says 'SIGKILL:'
+
 # 130, 143: stopped. Nothing arrives on the pipe, so that it is being read for sure.
 mkfifo pipe
 for signal in INT TERM; do
   sleep 30 >pipe &
   keeper=$!
-  culprit ingest pipe -d s.db >out 2>err &
+  culprit ingest pipe -d s.db --json >out 2>err &
   reader=$!
   n=0
   while ! [ -s s.db ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
@@ -254,6 +261,7 @@ for signal in INT TERM; do
   checked=$((checked + 1))
   [ $got = $([ $signal = INT ] && echo 130 || echo 143) ] || { echo "SIG$signal: exit status $got"; failures=$((failures + 1)); }
   nothing
+  grep -q "\"error\":\"interrupted\".*\"status\":$got}" err || { echo "SIG$signal: the error names another status"; failures=$((failures + 1)); }
   rm -f s.db*
 done
 
