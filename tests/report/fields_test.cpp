@@ -54,7 +54,7 @@ TEST(Fields, LinksOfTheChainSayWhichRanks) {
   EXPECT_EQ(who("8 ranks"), "ranks 0-7");
   EXPECT_EQ(who("node-1"), "node-1");
   d["findings"][0]["ranks"] = "0,2,4,6,8,10,12,14,16-19";
-  EXPECT_EQ(who("12 ranks"), "ranks 0,2,4 and 9 more");
+  EXPECT_EQ(who("12 ranks"), "ranks 0,2,4,6,8 and 7 more");
   d["findings"][0]["subject"] = {{"kind", "rank"}, {"id", "5"}};
   EXPECT_EQ(who("5"), "rank 5");
   d["findings"][0]["hosts"] = "node[0-1]";
