@@ -233,7 +233,7 @@ TEST(Stacks, TheRankInNoCollectiveIsTheCause) {
   EXPECT_GE(fired->confidence, 0.65);
   ASSERT_FALSE(fired->evidence.empty());
   EXPECT_EQ(fired->evidence[0].path, "stacks/rank5.txt");
-  EXPECT_EQ(fired->evidence[0].excerpt, "Thread 1005");
+  EXPECT_EQ(fired->evidence[0].excerpt, "refresh (data.py:27)");
 }
 
 TEST(Stacks, WithoutGroupsTheRankInNoCollectiveIsStillFound) {

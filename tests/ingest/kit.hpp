@@ -277,8 +277,7 @@ inline void check_places(const Rows& rows, std::string_view text) {
     }
   };
   for (const auto& r : rows.events) check(r.place, r.message.substr(0, 40));
-  for (const auto& r : rows.tracebacks)
-    check(r.place, r.source == "log" ? "Traceback" : "traceback");
+  for (const auto& r : rows.tracebacks) check(r.place, r.type);  // the line that names it
   for (const auto& r : rows.exits) check(r.place, "");
   for (const auto& r : rows.progress) check(r.place, "");
   for (const auto& r : rows.identities) check(r.place, "");
