@@ -333,7 +333,7 @@ class Sieve {
       return exclude(f, Exclusion::over_before,
                      say(Phrase::long_before_the_end, human_duration(*before))),
              false;
-    if (of_host && without_story(f) && !corroborated(f, kind))
+    if (of_host && without_story(f, kind) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced, say(Phrase::job_without_times)), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
     // it reports a CUDA error, or when they fall into its last moments.
@@ -415,11 +415,12 @@ class Sieve {
   }
 
   // The machine's own log has a time, and nothing that the job printed: before, during, after? What
-  // the job itself says of its end is then the better answer.
-  bool without_story(const Finding& f) const {
+  // the job itself says of its end is then the better answer. Memory runs out for any program.
+  bool without_story(const Finding& f, CauseKind kind) const {
     return f.origin != Origin::any && f.start && !out_.first_consequence && !incident_.job_end &&
            !incident_.job_start && !incident_.last_progress &&
-           (over_for_days(f) || job_names_root_);
+           (over_for_days(f) || (kind == CauseKind::resource && communication_failed_) ||
+            job_names_root_);
   }
 
   // A job counts steps and shows no failure, and the machines' logs go on for more than a day

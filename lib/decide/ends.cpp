@@ -205,7 +205,8 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
       c.last_iteration
           ? say(Phrase::logs_end_after_iteration, *c.last_iteration,
                 c.planned_iterations ? say(Phrase::of_planned, *c.planned_iterations) : Text())
-          : say(Phrase::logs_end_here);
+      : leads.empty() ? say(Phrase::no_sign_and_logs_end)
+                      : say(Phrase::logs_end_here);
   quote_leads(w, leads);
   if (const Finding* f = undecided(w)) v.summary += say(Phrase::dumps_of_one_moment) + lead(*f);
   remarks(w);

@@ -45,7 +45,8 @@ struct RenderOptions {
   bool verbose = false;  // every finding, the whole ledger
   std::size_t width = 100;
   std::string place = "-d incident.db";  // how commands name the database
-  std::string show;  // what `culprit show` is given to print raw lines; "" = no database is kept
+  std::string show =
+      {};  // what `culprit show` is given to print raw lines; "" = no database is kept
 };
 
 // A form of the report, made from the document alone. Adding one is one file that ends with a

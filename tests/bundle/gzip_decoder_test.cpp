@@ -103,9 +103,10 @@ TEST_F(Both, DamageIsSeen) {
     const Decoded slow = decoded(*zlib_, bytes, 1'000, 1 << 16);
     const Decoded fast = decoded(*isal_, bytes, 1'000, 1 << 16);
     // The header's time and system are free, and zlib alone refuses reserved flags.
-    if (slow.end == GzipDecoder::Step::member_ended)
+    if (slow.end == GzipDecoder::Step::member_ended) {
       EXPECT_EQ(fast.end, GzipDecoder::Step::member_ended) << round;
-    if (fast.end == GzipDecoder::Step::member_ended) EXPECT_EQ(fast.bytes, text) << round;
+    }
+    if (fast.end == GzipDecoder::Step::member_ended) { EXPECT_EQ(fast.bytes, text) << round; }
     if (fast.end == GzipDecoder::Step::damaged) {
       ++seen;
       EXPECT_FALSE(isal_->reason().empty());

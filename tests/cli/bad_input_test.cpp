@@ -202,7 +202,7 @@ TEST_F(BadInput, NamesTheLineOfAFile) {
 
 TEST_F(BadInput, IsTheDatabaseOfAFolderWhenItHoldsOne) {
   put("logs/incident.db", "x");
-  EXPECT_NE(run("report -d logs").err.find("-d logs/incident.db"), std::string::npos);
+  EXPECT_NE(run("report -d logs").err.find("logs/incident.db"), std::string::npos);
 }
 
 }  // namespace
