@@ -60,9 +60,10 @@ struct Case {
   std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
   std::optional<Nanoseconds> last_word;      // the last dated line that a rule knows
   std::optional<std::int64_t> last_iteration;
-  std::optional<std::int64_t> planned_iterations;  // of a job that says so
-  bool ended_not_a_number = false;                 // the loss of its last step is none
-  Nanoseconds step_time = 0;                       // the usual one; 0: not known
+  std::optional<std::int64_t> planned_iterations;      // of a job that says so
+  bool ended_not_a_number = false;                     // the loss of its last step is none
+  std::optional<std::int64_t> first_nan, last_finite;  // iterations of the loss or gradient norm
+  Nanoseconds step_time = 0;                           // the usual one; 0: not known
   Scheduler scheduler = Scheduler::slurm;
   bool uses_gpus = true;    // false: no line speaks of a GPU, CUDA or NCCL
   bool incomplete = false;  // a part of the bundle could not be read

@@ -552,8 +552,9 @@ Answer illegal_access(Walk& w) {
   if (repeated) {
     const std::string gpu = *devices.begin();
     v.action = Action::isolate;
-    target(v, {SubjectKind::host, gpu.substr(0, gpu.find('/'))}, confidence::kDeviceAgainAndAgain,
-           ids(c->findings));
+    if (const std::size_t end = gpu.find('/'); end != std::string::npos)  // else of no known host
+      target(v, {SubjectKind::host, gpu.substr(0, end)}, confidence::kDeviceAgainAndAgain,
+             ids(c->findings));
     target(v, {SubjectKind::gpu, gpu}, confidence::kDeviceAgainAndAgain, ids(c->findings));
     v.summary = say(Phrase::one_gpu_again_and_again, human_duration(*high - *low), gpu);
     next(v, NextKind::plan, say(Phrase::field_diagnostic_of_gpu));
@@ -566,7 +567,7 @@ Answer illegal_access(Walk& w) {
   if (devices.empty() && ranks.size() == 1)
     target(v, {SubjectKind::rank, std::to_string(number_of(*ranks.begin()))},
            confidence::kIllegalAccessOnce, ids(c->findings));
-  v.summary = say(Phrase::illegal_access_once, at(c->start));
+  v.summary = say(Phrase::illegal_access_once, c->findings.front()->title, at(c->start));
   next(v, NextKind::plan, say(Phrase::checks_of_gpu));
   return taken(say(Phrase::one_occurrence));
 }
@@ -672,12 +673,12 @@ Answer network_alerts(Walk& w) {
         v,
         {SubjectKind::network_switch, named.empty() ? "network of " + joined(c->hosts, 3) : named},
         named.empty() ? confidence::kSharedUnnamed : confidence::kSwitchNamed, ids(c->findings));
-    v.summary = say(Phrase::links_failed_together, c->hosts.size(), at(c->start), c->hosts.size());
+    v.summary = say(Phrase::links_failed_together, hosts.size(), at(c->start), hosts.size());
     // The findings' own advice is to look at single cables.
     next(v, NextKind::plan,
          say(Phrase::look_at_switch_at, named.empty() ? say(Phrase::shared_switch) : Text(named),
              c->start ? iso_utc(*c->start / kSecond * kSecond) : say(Phrase::that_moment),
-             list(c->hosts, 3)));
+             list(hosts, 3)));
     return taken(say(Phrase::many_link_alerts));
   }
   v.action = Action::isolate;

@@ -202,6 +202,15 @@ Answer diverged(Walk& w) {
   return taken(rose->why);
 }
 
+// " at 2026-11-21T03:26:24Z in iteration 40 (the last finite one was 39)", as far as it is known.
+static Text when_not_a_number(const Walk& w, const Cause& c) {
+  Text out = at(c.start);
+  if (w.incident.first_nan) out += say(Phrase::in_iteration, *w.incident.first_nan);
+  if (w.incident.first_nan && w.incident.last_finite)
+    out += say(Phrase::last_finite_iteration, *w.incident.last_finite);
+  return out;
+}
+
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
   if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
@@ -230,7 +239,7 @@ Answer numerics(Walk& w) {
         say(Phrase::replicas_differ, at(c->start), quoted(message_of(*c->findings.front()), 200));
   } else if (everywhere) {
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
-    v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), at(c->start));
+    v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), when_not_a_number(w, *c));
   } else if (named != nullptr) {
     for (const Rank r : named->ranks)
       if (v.targets.size() < 4)
@@ -239,10 +248,10 @@ Answer numerics(Walk& w) {
     v.summary =
         say(Phrase::gradients_not_numbers,
             named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),
-            at(c->start));
+            when_not_a_number(w, *c));
   } else {
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
-    v.summary = say(Phrase::loss_not_a_number_anywhere, at(c->start));
+    v.summary = say(Phrase::loss_not_a_number_anywhere, when_not_a_number(w, *c));
     next(v, NextKind::collect, say(Phrase::collect_nan_rank));
   }
   next(v, NextKind::plan, say(Phrase::bitwise_alignment));

@@ -45,6 +45,11 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
     if (p.framework == "tqdm") continue;
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress))
       incident.last_progress = p.last.time_ns;
+    if (p.first_nan && p.first_nan->iteration &&
+        *p.first_nan->iteration <= incident.first_nan.value_or(*p.first_nan->iteration)) {
+      incident.first_nan = p.first_nan->iteration;
+      incident.last_finite = p.last_good ? p.last_good->iteration : std::nullopt;
+    }
     if (p.last.iteration && *p.last.iteration >= incident.last_iteration.value_or(0)) {
       const bool same = incident.last_iteration == p.last.iteration;
       incident.ended_not_a_number = p.last.loss_nan || (same && incident.ended_not_a_number);

@@ -16,14 +16,28 @@ namespace {
 
 constexpr std::size_t kMostNamed = 4;
 
+// Both are known, and no machine is in both.
+bool disjoint(const std::vector<Host>& a, const std::vector<Host>& b) {
+  const std::set<Host> known(a.begin(), a.end());
+  return !a.empty() && !b.empty() &&
+         std::none_of(b.begin(), b.end(), [&](const Host& host) { return known.count(host) > 0; });
+}
+
 std::set<std::string> jobs_of(const store::Database& db) {
   std::set<std::string> jobs;
+  std::vector<Manifest> told;
   for (const store::StoredManifest& stored : db.manifests()) {
     std::vector<std::string> ignored;
     const auto manifest = ingest::parse_manifest(stored.document, stored.path, ignored);
     if (!manifest || (manifest->job.empty() && manifest->job_id.empty())) continue;
-    // A job that is submitted again has another id and the same name.
+    // A job that is submitted again has another id and the same name, and no other machines
+    // throughout.
     jobs.insert(manifest->job.empty() ? manifest->job_id : manifest->job);
+    for (const Manifest& other : told)
+      if (!other.job_id.empty() && !manifest->job_id.empty() && other.job_id != manifest->job_id &&
+          disjoint(other.hosts, manifest->hosts))
+        jobs.insert({other.job_id, manifest->job_id});
+    told.push_back(*manifest);
   }
   return jobs;
 }

@@ -106,6 +106,30 @@ TEST_F(Excerpts, AWarningOfNcclThatNoRuleKnowsIsQuoted) {
   EXPECT_NE(head(diagnose()).find("Frobnication"), std::string::npos);
 }
 
+TEST_F(Excerpts, TheIterationWithoutANumberIsSaid) {
+  std::string log;
+  for (int i = 1; i <= 60; ++i)
+    log += " iteration " + std::to_string(i) +
+           "/ 500 | elapsed time per iteration (ms): 900.0 | lm loss: " +
+           (i < 40 ? "2.10E+00" : "nan") + " | grad norm: 0.5 |\n";
+  write("train.log", log);
+  const std::string said = head(diagnose());
+  EXPECT_NE(said.find("iteration 40"), std::string::npos) << said;
+  EXPECT_NE(said.find("39"), std::string::npos) << said;
+}
+
+TEST_F(Excerpts, TheAddressOfAGpuIsNoMachine) {
+  std::string log;
+  for (const char* time : {"10:00:01", "13:20:11", "16:45:31"})
+    log += std::string("Mar  4 ") + time +
+           " kernel: NVRM: Xid (PCI:0000:db:00): 31, pid=811, name=python3, Ch 00000008, intr "
+           "00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f12_3000\n";
+  write("kernel.log", log);
+  const Answer a = diagnose();
+  for (const std::string& host : a.targets(SubjectKind::host))
+    EXPECT_EQ(host.find("0000:"), std::string::npos) << host;
+}
+
 TEST_F(Excerpts, OneReportOfASharedServiceIsALead) {
   write("dmesg.txt",
         "[Mon Oct 14 10:06:17 2024] LustreError: 11-0: lx01-MDT0000-mdc-ffff8: operation obd_ping "

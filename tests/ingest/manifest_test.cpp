@@ -40,6 +40,17 @@ TEST(Manifest, Whole) {
   EXPECT_FALSE(m.attempts[0].exit_code);
 }
 
+TEST(Manifest, AddressesWrittenTheOtherWayRoundMakeNoMachines) {
+  const Parsed p =
+      parse(R"({"addresses": {"10.1.0.1": ["cx-1"], "10.2.0.1": "cx-1", "cx-2": "10.1.0.2"}})");
+  ASSERT_EQ(p.notes.size(), 1u);
+  const auto& addresses = p.manifest.addresses;
+  ASSERT_EQ(addresses.size(), 2u);
+  EXPECT_EQ(addresses[0].first, "cx-1");
+  EXPECT_EQ(addresses[0].second, (std::vector<std::string>{"10.1.0.1", "10.2.0.1"}));
+  EXPECT_EQ(addresses[1].first, "cx-2");
+}
+
 TEST(Manifest, AnUnknownKeyIsANoteAndTheRestIsUsed) {
   const Parsed p = parse(
       R"({"world_sise": 8, "hosts": ["a1"], "attempts": [{"id": 1, "exitcode": 3}], "zebra": []})");

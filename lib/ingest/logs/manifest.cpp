@@ -1,11 +1,14 @@
 // job.json, the manifest (schemas/job-v1.json).
 #include "ingest/logs/manifest.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "ingest/engine/document.hpp"
+#include "ingest/engine/network_rows.hpp"
 #include "line/timestamp.hpp"
 #include "line/zone.hpp"
 #include "model/hostlist.hpp"
@@ -25,6 +28,27 @@ bool sniff_manifest(const Head& head) {
   // Kubernetes saved under that name is no manifest.
   return head.base() == "job.json" && std::count(head.path.begin(), head.path.end(), '/') <= 1 &&
          head.bytes.find("\"apiVersion\"") == std::string_view::npos;
+}
+
+using Groups = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+// {"10.0.0.4": ["node-04"]}: written the other way round, or an address would become a machine.
+template <class Notes>
+Groups hosts_first(Groups groups, Notes& notes) {
+  const auto inverted = [](const auto& group) {
+    return shaped_like_address(group.first) &&
+           std::none_of(group.second.begin(), group.second.end(),
+                        [](const std::string& name) { return shaped_like_address(name); });
+  };
+  if (std::none_of(groups.begin(), groups.end(), inverted)) return groups;
+  notes.add("addresses: its keys are addresses; they are read as those of the hosts they lead to");
+  std::map<std::string, std::vector<std::string>> by_host;
+  for (auto& group : groups)
+    if (inverted(group))
+      for (const std::string& host : group.second) by_host[host].push_back(group.first);
+    else
+      for (std::string& address : group.second) by_host[group.first].push_back(std::move(address));
+  return {by_host.begin(), by_host.end()};
 }
 
 // Containers by their kind alone: what is nested deep enough would overflow the stack of a printer.
@@ -299,7 +323,7 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
   m.world_size = top.number("world_size", 1, 10'000'000);
   m.gpus_per_node = top.number("gpus_per_node", 1, 1024);
   m.hosts = hosts_of(top.names("hosts"));
-  m.addresses = top.groups("addresses");
+  m.addresses = hosts_first(top.groups("addresses"), notes);
   std::optional<line::Zone> zone;
   read_zones(top, m, zone);
   m.year = top.number("year", 1970, 2200);
