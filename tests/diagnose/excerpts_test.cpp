@@ -111,7 +111,7 @@ TEST_F(Excerpts, TheIterationWithoutANumberIsSaid) {
   for (int i = 1; i <= 60; ++i)
     log += " iteration " + std::to_string(i) +
            "/ 500 | elapsed time per iteration (ms): 900.0 | lm loss: " +
-           (i < 40 ? "2.10E+00" : "nan") + " | grad norm: 0.5 |\n";
+           (i < 40 ? "2.10E+00" : "NAN") + " | grad norm: 0.5 |\n";
   write("train.log", log);
   const std::string said = head(diagnose());
   EXPECT_NE(said.find("iteration 40"), std::string::npos) << said;
