@@ -199,18 +199,38 @@ class Sieve {
       if (f.role == Role::cascade && (!first_cascade_ || begin < *first_cascade_))
         first_cascade_ = begin;
     }
+    if (!out_.first_consequence) find_undated_consequence();
+  }
+
+  // Broken connections without times, behind the last step of its log: they were noticed when the
+  // next step was due.
+  void find_undated_consequence() {
+    const auto& last = incident_.last_step;
+    if (!last || !incident_.last_progress) return;
+    for (const Finding& f : incident_.findings)
+      if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
+          f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
+          f.symptom != Symptom::job_hang && f.subject.kind == SubjectKind::job &&
+          !f.evidence.empty() &&
+          std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+            return e.member == last->member && e.line > last->line;
+          })) {
+        noticed_ = *incident_.last_progress + incident_.step_time;
+        return;
+      }
   }
 
   // What was taken back is a cause only when something broke while it lasted.
   void remember_transient(const Finding& f) {
     // Only what carries the traffic that broke: a server's hiccup breaks no connection between
     // ranks.
-    if (!out_.first_consequence || went_on(f) || f.scope != Scope::host_local ||
+    const auto& noticed = out_.first_consequence ? out_.first_consequence : noticed_;
+    if (!noticed || went_on(f) || f.scope != Scope::host_local ||
         f.symptom != Symptom::infiniband_error || !touched(f))
       return;
     for (const Alert& a : f.alerts)
-      if (a.begin && a.end && *a.begin - f.uncertainty - kSlack <= *out_.first_consequence &&
-          *out_.first_consequence <= *a.end + f.uncertainty + params_.after_alert) {
+      if (a.begin && a.end && *a.begin - f.uncertainty - kSlack <= *noticed &&
+          *noticed <= *a.end + f.uncertainty + params_.after_alert) {
         out_.transients.push_back(&f);
         return;
       }
@@ -231,6 +251,25 @@ class Sieve {
                                    [](const ExitFact& x) { return x.code == 0; });
   }
 
+  static bool digit_at(const std::string& text, std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  }
+
+  // "DataLoader worker (pid 61772) is killed by signal": a number of four digits or more.
+  void note_lost_processes(const Finding& f) {
+    constexpr std::string_view kBefore = "(pid ", kBehind = ") is killed by signal";
+    if (f.origin != Origin::any || f.hearsay) return;
+    for (const Evidence& e : f.evidence) {
+      const std::size_t found = e.excerpt.find(kBefore);
+      if (found == std::string::npos) continue;
+      const std::size_t from = found + kBefore.size();
+      std::size_t end = from;
+      while (digit_at(e.excerpt, end)) ++end;
+      if (end - from >= 4 && e.excerpt.compare(end, kBehind.size(), kBehind) == 0)
+        lost_processes_.insert(e.excerpt.substr(from, end - from));
+    }
+  }
+
   // What single findings are held against, once: there may be as many of them as hosts.
   void look_around() {
     index();
@@ -239,6 +278,7 @@ class Sieve {
           broke != nullptr && !broke->most.empty())
         witnesses_[Host(broke->most)].insert(&f);
       if (f.outcome != Outcome::fired) continue;
+      note_lost_processes(f);
       cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;
       if (out_of_gpu_memory(f) && f.hosts.size() > 1 && !went_on(f) &&
           (memory_ == nullptr || came_before(f, *memory_)))
@@ -451,8 +491,21 @@ class Sieve {
     if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) ||
         (kind == CauseKind::crash && crashed_.count(*f.host) != 0))
       return true;
+    if (f.origin == Origin::kernel && names_process(f)) return true;
     const auto witnesses = witnesses_.find(*f.host);
     return witnesses != witnesses_.end() && witnesses->second.size() > witnesses->second.count(&f);
+  }
+
+  // The kernel names a process by its number, and the job says that it lost the process with that
+  // number. Small ones are of daemons, and are alike on many machines.
+  bool names_process(const Finding& f) const {
+    for (const Evidence& e : f.evidence)
+      for (const std::string& pid : lost_processes_)
+        for (const std::string& words : {":" + pid + " due to ", "pid " + pid, "pid=" + pid})
+          if (const std::size_t found = e.excerpt.find(words);
+              found != std::string::npos && !digit_at(e.excerpt, found + words.size()))
+            return true;
+    return false;
   }
 
   // Candidates of one class that lead to the same, in order, and the earliest moment among the
@@ -638,6 +691,8 @@ class Sieve {
   std::vector<const Finding*> candidates_, own_;
   std::optional<Nanoseconds> first_, first_cascade_;
   const Finding* first_consequence_ = nullptr;
+  std::optional<Nanoseconds> noticed_;    // without a dated consequence: about when there was one
+  std::set<std::string> lost_processes_;  // numbers of processes that the job says were killed
   const Finding* memory_ = nullptr;  // GPU memory that ran out on several hosts, the first time
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;

@@ -38,6 +38,8 @@ struct DecideParams {
   Nanoseconds network_lead = 900 * kSecond;
   // How long after the scheduler's word faults still belong to the clean-up and to maintenance.
   Nanoseconds cleanup = 1200 * kSecond;
+  // Metrics at zero for so long after the last step: the job stands still (ByteRobust table 3).
+  Nanoseconds standstill = 600 * kSecond;
   // Aegis: at most this many hosts with distributed errors are isolated without further proof.
   std::size_t few_reporters = 2;
 };

@@ -165,6 +165,9 @@ void remarks(Walk& w) {
         Phrase::earlier_run_ended, at(word->end ? word->end : word->start), inside(word->title),
         w.incident.last_iteration ? say(Phrase::and_got_to_iteration, *w.incident.last_iteration)
                                   : Text());
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::divergence && f.outcome == Outcome::fired)
+      w.verdict.summary += say(Phrase::loss_spike_remark, f.why);
   std::size_t told = 0;
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host &&
@@ -184,6 +187,16 @@ const Finding* undecided(const Walk& w) {
 Text lead(const Finding& f) {
   const auto* hang = std::get_if<UndecidedHangFacts>(&f.facts);
   return hang == nullptr || hang->lead.empty() ? Text() : say(Phrase::look_first_at, hang->lead);
+}
+
+// Metrics of most machines go on for long behind the last step, and show no traffic.
+const Finding* stands_still(const Walk& w) {
+  const auto& last = w.incident.last_progress;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::stall && f.outcome == Outcome::fired && last && f.end &&
+        *f.end - *last >= std::max(w.params.standstill, 10 * w.incident.step_time))
+      return &f;
+  return nullptr;
 }
 
 void look_again(Verdict& v) { next(v, NextKind::collect, say(Phrase::stacks_twice, kDumpStacks)); }
@@ -207,6 +220,13 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
                 c.planned_iterations ? say(Phrase::of_planned, *c.planned_iterations) : Text())
       : leads.empty() ? say(Phrase::no_sign_and_logs_end)
                       : say(Phrase::logs_end_here);
+  if (const Finding* f = stands_still(w)) {
+    v.symptom = Symptom::job_hang;
+    v.start = w.incident.last_progress;
+    v.summary +=
+        say(Phrase::stands_still, f->title, human_duration(*f->end - *w.incident.last_progress));
+    target(v, {SubjectKind::job, "job"}, f->confidence, {f->id});
+  }
   quote_leads(w, leads);
   if (const Finding* f = undecided(w)) v.summary += say(Phrase::dumps_of_one_moment) + lead(*f);
   remarks(w);
@@ -254,8 +274,10 @@ Answer no_failure(Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (scheduler_word(f) && !before_this_run(w.incident.history, f))
       return ruled_out(say(Phrase::scheduler_ended_this_run));
+  if (loss_that_stayed_high(w) != nullptr) return ruled_out(say(Phrase::loss_jumped));
   const std::vector<const Finding*> leads = strongest_leads(w);
-  if (!leads.empty() || !ran_to_the_end_of_its_logs(w.incident)) return logs_end(w, leads);
+  if (!leads.empty() || stands_still(w) != nullptr || !ran_to_the_end_of_its_logs(w.incident))
+    return logs_end(w, leads);
   // Somebody dumped stacks of a job that prints no error, and one rank stands where no other does.
   const Finding* dumps = undecided(w);
   if (dumps != nullptr && !lead(*dumps).empty()) return logs_end(w, leads);
@@ -320,6 +342,33 @@ bool outlived(const Walk& w, const Finding& word, const std::optional<Nanosecond
          before(w.first.first_consequence, 2 * kHour);
 }
 
+// In one log with the scheduler's word, and before it.
+bool printed_before(const Evidence& e, const Finding& word) {
+  bool same_log = false;
+  for (const Evidence& said : word.evidence) {
+    if (said.member != e.member) continue;
+    same_log = true;
+    if (said.line <= e.line) return false;
+  }
+  return same_log;
+}
+
+// A process failed by itself, and communication with it: the log has both before the word.
+bool failed_before_the_word(const Walk& w, const Finding& word) {
+  const bool ended =
+      std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [&](const ExitFact& x) {
+        return x.code > 0 && x.code < 128 && printed_before(x.evidence, word);
+      });
+  return ended &&
+         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+           return f.outcome == Outcome::fired && f.role == Role::cascade &&
+                  f.analysis == Analysis::classify && !f.start &&
+                  f.severity >= Severity::distributed && f.symptom != Symptom::job_hang &&
+                  std::any_of(f.evidence.begin(), f.evidence.end(),
+                              [&](const Evidence& e) { return printed_before(e, word); });
+         });
+}
+
 // A process ended itself: SIGABRT or a crash, of its own or as its shell says it.
 bool aborted(const Walk& w) {
   return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) {
@@ -382,6 +431,8 @@ Answer user_request(Walk& w) {
         f.severity >= Severity::distributed && aborted(w))
       return ruled_out(say(Phrase::aborted_with_scheduler));
   }
+  if (stop->event_class == "scheduler_teardown" && failed_before_the_word(w, *stop))
+    return ruled_out(say(Phrase::communication_failed_before_scheduler));
   if (stop->event_class == "scheduler_teardown" &&
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
                   [](const Finding& f) {

@@ -355,7 +355,8 @@ Answer resources(Walk& w) {
     if (one->event_class == f.event_class) subjects.insert(one->subject.id);
   // A scheduler's line without the machine says the same of it as the machine's own.
   const Finding* of_host = nullptr;
-  if (f.subject.kind == SubjectKind::job && c->hosts.size() == 1 && subjects.size() <= 2)
+  if ((f.subject.kind == SubjectKind::job || f.subject.kind == SubjectKind::host) &&
+      c->hosts.size() == 1 && subjects.size() <= 2)
     for (const Finding* one : c->findings)
       if (of_host == nullptr && one->subject == Subject{SubjectKind::host, c->hosts.front()})
         of_host = one;
@@ -421,6 +422,16 @@ bool memory_of_one_host(Walk& w, const Cause& c) {
   return true;
 }
 
+// The same in an earlier run, on ranks that are not among these.
+bool other_ranks_had(const Walk& w, const std::string& event_class, const std::set<Rank>& ranks) {
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+    return f.event_class == event_class && f.analysis == Analysis::classify && !f.hearsay &&
+           f.outcome == Outcome::ruled_out && !f.ranks.empty() &&
+           std::none_of(f.ranks.begin(), f.ranks.end(),
+                        [&](Rank r) { return ranks.count(r) != 0; });
+  });
+}
+
 }  // namespace
 
 Answer user_code(Walk& w) {
@@ -444,7 +455,9 @@ Answer user_code(Walk& w) {
     for (const auto r : ranks) out.push_back(std::to_string(number_of(r)));
     return out;
   }();
-  if (memory && ranks.size() == 1 && w.incident.ranks > 1) {
+  // One rank after the other, run by run: no GPU of one of them, but what all have to hold.
+  const bool others_before = memory && other_ranks_had(w, f->event_class, ranks);
+  if (memory && ranks.size() == 1 && w.incident.ranks > 1 && !others_before) {
     v.action = Action::investigate;
     v.precision = Precision::candidates;
     target(v, {SubjectKind::rank, rank_names[0]}, confidence::kMemoryOfOneRank, ids(c->findings));

@@ -177,14 +177,42 @@ Answer data_corruption(Walk& w) {
                   say(Phrase::same_gpu_differs_once, gpu.id, at(steps.last)));
 }
 
+const Finding* loss_that_stayed_high(const Walk& w) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::divergence && f.outcome == Outcome::fired &&
+        f.event_class == "loss_jumped")
+      return &f;
+  return nullptr;
+}
+
+// Numbers all through, five times as high as usual to the end.
+static Answer jumped(Walk& w, const Finding& f) {
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  v.symptom = Symptom::nan_value;
+  v.start = f.start;
+  v.precision = Precision::candidates;
+  target(v, {SubjectKind::job, "job"}, confidence::kDiverged, {f.id});
+  v.summary = say(Phrase::diverged_at_once, f.why);
+  next(v, NextKind::plan,
+       say(Phrase::back_before_the_rise, std::get<DivergenceFacts>(f.facts).from));
+  next(v, NextKind::plan, say(Phrase::if_it_rises_again));
+  return taken(f.why);
+}
+
 Answer diverged(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
-  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
+  if (c == nullptr) {
+    const Finding* high =
+        w.best() == nullptr && failure(w).empty() ? loss_that_stayed_high(w) : nullptr;
+    return high == nullptr ? ruled_out(say(Phrase::loss_is_a_number)) : jumped(w, *high);
+  }
   if (failed_diagnostic(w) != nullptr || c->findings.front()->event_class == "replica_divergence")
     return ruled_out(say(Phrase::computes_wrongly_somewhere));
   const auto rose =
       std::find_if(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-        return f.analysis == Analysis::divergence && f.outcome == Outcome::fired;
+        return f.analysis == Analysis::divergence && f.outcome == Outcome::fired &&
+               f.event_class == "loss_diverged";
       });
   if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
   const auto& facts = std::get<DivergenceFacts>(rose->facts);

@@ -18,9 +18,12 @@ namespace {
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide)
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
-  const Host host = c.hosts.size() == 1   ? c.hosts.front()
-                    : f.hosts.size() == 1 ? f.hosts.front()
-                                          : Host();
+  std::set<Host> alike;
+  for (const Finding* one : c.findings)
+    if (one->event_class == f.event_class) alike.insert(one->hosts.begin(), one->hosts.end());
+  const Host host = c.hosts.size() == 1 ? c.hosts.front()
+                    : alike.size() == 1 ? *alike.begin()
+                                        : Host();
   // A file that the one process which needed it first did not find may be missing for all.
   if (f.event_class == "file_missing" && w.incident.ranks > 1 && w.incident.has_rank_map) {
     const auto here = std::count_if(w.incident.places.begin(), w.incident.places.end(),

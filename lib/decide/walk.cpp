@@ -141,7 +141,18 @@ bool after_closing(const Walk& w, const Finding& f) {
       f.event_class.starts_with("torch_store_") && *f.start + kMinute >= *w.incident.job_end)
     return true;
   const auto& closing = w.incident.closing;
-  if (!closing || f.evidence.empty()) return false;
+  if (f.evidence.empty()) return false;
+  // The program said that it came to its end, and nobody left with anything but 0.
+  const auto& exits = w.incident.exits;
+  if (!f.start && w.incident.completed &&
+      std::all_of(exits.begin(), exits.end(), [](const ExitFact& x) { return x.code == 0; }) &&
+      std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+        return std::any_of(exits.begin(), exits.end(), [&](const ExitFact& x) {
+          return x.source == "log" && x.evidence.member == e.member && x.evidence.line < e.line;
+        });
+      }))
+    return true;
+  if (!closing) return false;
   if (f.start && w.incident.closing_time && !w.incident.closing_of_launcher)
     return *f.start >= *w.incident.closing_time;
   // A launcher speaks after its processes ended, and they end after the last step.

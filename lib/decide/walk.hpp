@@ -104,6 +104,9 @@ enum class Unplaced { counts, left_out };
 // Why this is a job that failed; empty when nothing says so.
 Text failure(const Walk& w, Unplaced unplaced = Unplaced::counts);
 
+// A jump of the loss that had not come back at the end of the log. numerics.cpp
+const Finding* loss_that_stayed_high(const Walk& w);
+
 // The same cause, where a diagnostic that was run after wrong numbers bears them out. numerics.cpp
 std::optional<Answer> borne_out(Walk& w, const Cause& c);
 

@@ -7,6 +7,7 @@
 #include "analyze/hang/collectives.hpp"
 #include "analyze/faults/drift.hpp"
 #include "analyze/pace/divergence.hpp"
+#include "analyze/pace/loss_spikes.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/hang_pictures.hpp"
@@ -101,6 +102,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
     CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
                                                               pace.parts, outliers, all)));
   CULPRIT_CHECK(keep(Analysis::divergence, analyze::divergence_findings(facts, pace.steps, all)));
+  CULPRIT_CHECK(keep(Analysis::divergence, analyze::loss_spike_findings(facts, pace.steps)));
   return all;
 }
 

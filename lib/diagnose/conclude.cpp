@@ -39,12 +39,23 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
   return out;
 }
 
+// The mean of the span; 0: not known.
+Nanoseconds step_time_of(const ProgressSpan& p) {
+  if (!p.first.time_ns || !p.last.time_ns || !p.first.iteration || !p.last.iteration ||
+      *p.last.iteration <= *p.first.iteration || *p.last.time_ns <= *p.first.time_ns)
+    return 0;
+  return (*p.last.time_ns - *p.first.time_ns) / (*p.last.iteration - *p.first.iteration);
+}
+
 // A bar may be an upload's: good enough for the pace, no proof that the job went on.
 void see_progress(const analyze::Facts& facts, decide::Case& incident) {
   for (const ProgressSpan& p : facts.progress) {
     if (p.framework == "tqdm") continue;
-    if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress))
+    if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) {
       incident.last_progress = p.last.time_ns;
+      incident.last_step = facts.evidence(p.last.place, {});
+      incident.step_time = step_time_of(p);
+    }
     if (p.first_nan && p.first_nan->iteration &&
         *p.first_nan->iteration <= incident.first_nan.value_or(*p.first_nan->iteration)) {
       incident.first_nan = p.first_nan->iteration;

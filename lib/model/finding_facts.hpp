@@ -97,10 +97,11 @@ struct SlowFacts {
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
 };
 
-// A loss that rose for long before it was no number.
+// A loss that rose for long before it was no number, or jumped away from its usual value.
 struct DivergenceFacts {
-  std::int64_t from = 0, to = 0;  // iterations of the lowest loss and of the last good one
-  double lowest = 0, last = 0;
+  // Iterations of the lowest or last usual loss, and of the last finite or high one.
+  std::int64_t from = 0, to = 0;
+  double lowest = 0, last = 0;  // in a jump the usual one and the peak
 };
 
 // Ranks whose stacks are the exception in most looks at a job that runs.

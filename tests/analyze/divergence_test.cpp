@@ -5,15 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "analyze/pace/divergence.hpp"
+#include "analyze/pace/loss_spikes.hpp"
 
 namespace culprit::analyze {
 namespace {
 
-// The loss of step i, and the step from which on it is none; the program may say that its numbers
-// overflowed.
+// The loss of step i, and the step from which on it is none.
 template <class Loss>
-std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss,
-                            const std::string& last_word = {}) {
+JobSteps job_of(std::size_t steps, std::size_t bad, Loss loss) {
   JobSteps job;
   for (std::size_t i = 0; i < steps; ++i) {
     job.iteration.push_back(static_cast<std::int64_t>(100 + i));
@@ -27,10 +26,17 @@ std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss,
     job.attempt.push_back(0);
     job.place.push_back({1, i + 1, 0, 0});
   }
+  return job;
+}
+
+// The program may say that its numbers overflowed.
+template <class Loss>
+std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss,
+                            const std::string& last_word = {}) {
   Finding end;
   end.analysis = Analysis::classify;
   end.event_class = last_word;
-  return divergence_findings({}, job, std::vector{end});
+  return divergence_findings({}, job_of(steps, bad, loss), std::vector{end});
 }
 
 double noise(double i) { return 0.05 * std::sin(i * 12.9898) * std::cos(i * 78.233); }
@@ -73,6 +79,33 @@ TEST(Divergence, OverflowsBehindALossThatStayedANumber) {
   EXPECT_TRUE(judged(200, 200, rising, "nccl_watchdog_timeout").empty());
   const auto flat = [](double i) { return 2.3 + noise(i); };
   EXPECT_TRUE(judged(200, 200, flat, "train_nan_abort").empty());
+}
+
+// The class of the jump, or "" for none.
+template <class Loss>
+std::string jump(Loss loss) {
+  const auto found = loss_spike_findings({}, job_of(200, 200, loss));
+  return found.empty() ? "" : found[0].event_class;
+}
+
+TEST(LossSpike, OneThatStaysAndOneThatComesBack) {
+  EXPECT_EQ(jump([](double i) { return (i < 180 ? 2.6 : 16.5) + noise(i); }), "loss_jumped");
+  EXPECT_EQ(jump([](double i) { return (i == 120 || i == 121 ? 16.5 : 2.6) + noise(i); }),
+            "loss_spike");
+  EXPECT_EQ(jump([](double i) { return (i < 198 ? 2.6 : 16.5) + noise(i); }), "loss_spike")
+      << "two steps prove nothing";
+  const auto found =
+      loss_spike_findings({}, job_of(200, 200, [](double i) { return i < 180 ? 2.6 : 16.5; }));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(std::get<DivergenceFacts>(found[0].facts).from, 279);
+}
+
+TEST(LossSpike, LossesWithoutAUsualValue) {
+  EXPECT_EQ(jump([](double i) { return 2.6 + 0.004 * i + noise(i); }), "");
+  // The policy loss of reinforcement learning: about zero, of either sign, or far apart anyway.
+  EXPECT_EQ(jump([](double i) { return 0.01 * std::sin(i * 1.7) + (i > 180 ? 0.3 : 0); }), "");
+  EXPECT_EQ(jump([](double i) { return std::exp(2 * std::sin(i * 12.9898)) + (i > 180 ? 8 : 0); }),
+            "");
 }
 
 }  // namespace

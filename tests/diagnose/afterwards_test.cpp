@@ -2,6 +2,8 @@
 // that went well.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "bundle.hpp"
 #include "report/phrases.hpp"
 
@@ -67,6 +69,37 @@ TEST_F(Afterwards, RetriesOfAStoreAreNoFailure) {
       "hosts/kx-1/train.log",
       steps(1, 30) + "S3 FastFile read retry 1: SlowDown (503)\nloss is nan, stopping training\n");
   EXPECT_NE(diagnose().verdict.action, Action::repair);
+}
+
+TEST_F(Afterwards, ALossThatJumpsAndStaysHighIsTheTrainingsOwn) {
+  std::string high;
+  for (int i = 121; i <= 140; ++i)
+    high += "step: " + std::to_string(i) + "/400 loss: 16.5 grad_norm: 9.3 time: 0.9 s\n";
+  write("train.log", steps(1, 120) + high);
+  const Answer stays = diagnose();
+  EXPECT_EQ(stays.verdict.action, Action::rollback) << report::words(stays.verdict.summary);
+  EXPECT_EQ(stays.step(), StepId::diverged);
+  write("train.log", steps(1, 120) + high + steps(141, 400));
+  EXPECT_NE(diagnose().verdict.action, Action::rollback) << "it came back";
+}
+
+TEST_F(Afterwards, NoTrafficForLongBehindTheLastStepIsAStandstill) {
+  std::string log, metrics = "time,host,metric,value\n";
+  const auto clock = [](int minute, int second) {
+    return fmt::format("2026-03-04T07:{:02}:{:02}", minute, second);
+  };
+  for (int minute = 0; minute < 20; ++minute)
+    log += clock(minute, 30) + "Z step: " + std::to_string(minute) +
+           "/400 loss: 2.31 grad_norm: 0.81 time: 60 s\n";
+  write("train.log", log);
+  for (int minute = 0; minute < 50; ++minute)
+    for (const char* host : {"kx-1", "kx-2", "kx-3", "kx-4"})
+      metrics += clock(minute, 0) + "Z," + host + ",rdma_tx_bytes_per_s," +
+                 (minute <= 20 ? "21000000000" : "0") + "\n";
+  write("metrics.csv", metrics);
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::investigate) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.verdict.symptom, Symptom::job_hang);
 }
 
 }  // namespace

@@ -366,7 +366,32 @@ struct EventGroup {
   Speaker speaker = Speaker::job;          // of all of its rows, of what no device reports
 };
 
-std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack) {
+// Where a log counts steps, and how many lines of it one step takes.
+class StepLines {
+ public:
+  explicit StepLines(const Facts& facts) {
+    for (const ProgressSpan& p : facts.progress)
+      if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
+        spans_[p.member].push_back(&p);
+  }
+  // A buffer may print some steps behind the error that ended them.
+  bool follow(const EventRow& e) const {
+    constexpr std::uint64_t kSteps = 10;
+    const auto spans = spans_.find(e.place.member);
+    return spans != spans_.end() &&
+           std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
+             const std::uint64_t last = p->last.place.line, first = p->first.place.line;
+             return e.last_line < last &&
+                    (last - e.last_line) * (p->rows - 1) > kSteps * (last - first);
+           });
+  }
+
+ private:
+  std::map<MemberId, std::vector<const ProgressSpan*>> spans_;
+};
+
+std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack,
+                                               const StepLines& steps) {
   const ProgramOutput output(facts);
   std::map<std::string, EventGroup> groups;
   for (const EventRow& e : facts.events) {
@@ -385,7 +410,10 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
                                                               : "") +
                                (before ? "\x1f"
                                          "before"
-                                       : "")];
+                                       : "") +
+                               (!e.time_ns && steps.follow(e) ? "\x1f"
+                                                                "over"
+                                                              : "")];
     group.hearsay = hearsay;
     group.stranger = stranger;
     group.before = before;
@@ -438,30 +466,6 @@ std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
     return {};
   return fmt::format("gpu_xid/{}: {}", code, rules::meaning_of(*rule, code, {}, {}).title);
 }
-
-// Where a log counts steps, and how many lines of it one step takes.
-class StepLines {
- public:
-  explicit StepLines(const Facts& facts) {
-    for (const ProgressSpan& p : facts.progress)
-      if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
-        spans_[p.member].push_back(&p);
-  }
-  // A buffer may print some steps behind the error that ended them.
-  bool follow(const EventRow& e) const {
-    constexpr std::uint64_t kSteps = 10;
-    const auto spans = spans_.find(e.place.member);
-    return spans != spans_.end() &&
-           std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
-             const std::uint64_t last = p->last.place.line, first = p->first.place.line;
-             return e.last_line < last &&
-                    (last - e.last_line) * (p->rows - 1) > kSteps * (last - first);
-           });
-  }
-
- private:
-  std::map<MemberId, std::vector<const ProgressSpan*>> spans_;
-};
 
 Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules::RulePack& pack,
                        const Recoveries& recoveries, const StepLines& steps,
@@ -516,7 +520,7 @@ void add_event_signals(const Facts& facts, const rules::RulePack& pack, std::vec
   const StepLines steps(facts);
   std::map<std::string_view, std::string_view> drivers;  // by host
   for (const HostRow& row : facts.hosts) drivers.emplace(row.host, row.driver);
-  const auto groups = group_events(facts, pack);
+  const auto groups = group_events(facts, pack, steps);
   out.reserve(out.size() + groups.size());
   for (const auto& [key, group] : groups)
     out.push_back(signal_of_group(group, facts, pack, recoveries, steps, drivers));

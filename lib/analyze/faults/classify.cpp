@@ -180,8 +180,16 @@ Needed needed_of(const Signal& s, const ClassifyParams& params) {
 
 // An open alert, or one that came again within its tolerance. A service that many share answers
 // again when it does: its hiccups explain nothing, however many.
-bool stands(const Signal& s, const ClassifyParams& params) {
+bool stands(const Signal& s, const ClassifyParams& params,
+            const std::optional<Nanoseconds>& job_end) {
   if (s.alerts.empty() || !all_closed(s.alerts)) return true;
+  // It had not answered for a while when the job ended, and answered again behind that.
+  if (s.meaning.scope == Scope::shared && job_end &&
+      std::any_of(s.alerts.begin(), s.alerts.end(), [&](const Alert& a) {
+        return a.begin && a.end && *a.begin + s.uncertainty + params.down_at_the_end <= *job_end &&
+               *job_end <= *a.end - s.uncertainty;
+      }))
+    return true;
   const Needed needed = needed_of(s, params);
   return s.meaning.scope != Scope::shared && repeated(s.alerts, needed.count, needed.window);
 }
@@ -208,7 +216,8 @@ std::string key_of(const Signal& s, const Subject& subject) {
          std::string(name(subject.kind)) + "/" + subject.id;
 }
 
-std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& signals,
+std::map<std::string, Occurrences> group_signals(const Facts& facts,
+                                                 const std::vector<Signal>& signals,
                                                  const ClassifyParams& params) {
   std::map<std::string, Occurrences> groups;
   std::set<std::string> by_job;
@@ -226,8 +235,15 @@ std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& sign
   // Where one stands, those that were taken back say nothing more.
   for (auto& [key, group] : groups)
     if (std::any_of(group.signals.begin(), group.signals.end(),
-                    [&](const Signal* s) { return stands(*s, params); }))
-      std::erase_if(group.signals, [&](const Signal* s) { return !stands(*s, params); });
+                    [&](const Signal* s) { return stands(*s, params, facts.job_end); }))
+      std::erase_if(group.signals,
+                    [&](const Signal* s) { return !stands(*s, params, facts.job_end); });
+  // Nor do lines without a time that steps follow, where others of the kind have none behind them.
+  for (auto& [key, group] : groups) {
+    const auto over = [](const Signal* s) { return s->steps_after && !s->start; };
+    if (!std::all_of(group.signals.begin(), group.signals.end(), over))
+      std::erase_if(group.signals, over);
+  }
   return groups;
 }
 
@@ -345,7 +361,7 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
     return rule_out(f, confidence::kRuledOutByTime, say(Phrase::of_another_program));
   if (first.absent)
     return rule_out(f, confidence::kRuledOutByTime, say(Phrase::not_in_last_attempt));
-  if (!stands(first, params)) {
+  if (!stands(first, params, facts.job_end)) {
     f.transient = true;
     return rule_out(f, confidence::kTransient, taken_back(f.alerts, needed.count, needed.window));
   }
@@ -409,7 +425,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
                               const ClassifyParams& params) {
   std::vector<Finding> out;
   const Witnesses witnesses(facts, signals);
-  const auto groups = group_signals(signals, params);
+  const auto groups = group_signals(facts, signals, params);
   out.reserve(groups.size());
   for (const auto& [key, group] : groups) {
     std::vector<Nanoseconds> times;

@@ -13,6 +13,8 @@ struct ClassifyParams {
   // transient.
   int network_alerts = 2;
   Nanoseconds network_window = 300 * kSecond;
+  // A shared service that had not answered for so long when the job ended was down then.
+  Nanoseconds down_at_the_end = 30 * kSecond;
   // Links of this many hosts that fail together are not flaps of single cables.
   std::size_t many_links = 4;
 };

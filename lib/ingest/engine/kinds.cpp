@@ -10,6 +10,7 @@
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "line/line.hpp"
+#include "line/wrapper.hpp"
 
 namespace culprit::ingest {
 
@@ -184,7 +185,8 @@ bool metrics(const Head& head) {
   return starts(top, "{") && share_of_lines(
                                  head,
                                  [](std::string_view text) {
-                                   return starts(text, "{") &&
+                                   line::Prefix of_record;
+                                   return starts(text, "{") && !line::unwrap(text, of_record) &&
                                           text.find("\"MESSAGE\"") == std::string_view::npos &&
                                           text.find("\"log\"") == std::string_view::npos &&
                                           text.find("\"message\"") == std::string_view::npos &&
