@@ -183,6 +183,9 @@ Verdict decide_sorted(const Case& incident, const DecideParams& params) {
   tell_excluded(w);
   w.verdict.end = incident.job_end;
   if (!w.verdict.start) w.verdict.start = w.first.first_consequence;
+  // The machine's word may be later than the job's last one.
+  if (w.verdict.start && w.verdict.end && *w.verdict.end < *w.verdict.start)
+    w.verdict.end = w.verdict.start;
   tell_chain(w);
   return w.verdict;
 }

@@ -40,6 +40,10 @@ struct DecideParams {
   Nanoseconds cleanup = 1200 * kSecond;
   // Metrics at zero for so long after the last step: the job stands still (ByteRobust table 3).
   Nanoseconds standstill = 600 * kSecond;
+  // A link that was down so often in one run, the last time for longer than RDMA retries by default
+  // (NCCL_IB_TIMEOUT 20, NCCL_IB_RETRY_CNT 7: about half a minute), is faulty though it came back.
+  std::size_t keeps_failing = 3;
+  Nanoseconds retried_for = 30 * kSecond;
   // Aegis: at most this many hosts with distributed errors are isolated without further proof.
   std::size_t few_reporters = 2;
 };

@@ -318,9 +318,40 @@ Answer recurring_alert(Walk& w) {
   return taken(say(Phrase::runs_ended_so, most.runs, part->event_class, part->subject.id));
 }
 
+namespace {
+
+// One link that was down again and again in this run, and for longer than connections retry when
+// they broke.
+const Finding* keeps_failing(const Walk& w) {
+  const Finding& f = *w.first.transients.front();
+  if (w.first.transients.size() != 1 || f.subject.kind != SubjectKind::nic || !f.host ||
+      f.alerts.size() < w.params.keeps_failing)
+    return nullptr;
+  const Alert& last = f.alerts.back();
+  return last.begin && last.end && *last.end - *last.begin >= w.params.retried_for ? &f : nullptr;
+}
+
+Answer failed_again_and_again(Walk& w, const Finding& f) {
+  Verdict& v = w.verdict;
+  v.action = Action::isolate;
+  v.symptom = f.symptom;
+  v.start = f.alerts.back().begin;
+  v.precision = Precision::exact;
+  target(v, {SubjectKind::host, *f.host}, confidence::kRecurringAlert, {f.id});
+  target(v, f.subject, confidence::kRecurringAlert, {f.id});
+  v.summary = say(Phrase::link_fails_again, f.title, f.subject.id, f.alerts.size(),
+                  human_duration(*f.alerts.back().end - *f.alerts.back().begin), at(v.start));
+  drain(w, *f.host, f.event_class);
+  next(v, NextKind::plan, f.advice);
+  return taken(say(Phrase::class_on_place, f.event_class, f.subject.id));
+}
+
+}  // namespace
+
 Answer transient_alert(Walk& w) {
   if (w.first.transients.empty()) return ruled_out(say(Phrase::no_alert_lasted));
   if (!after_effects(w)) return ruled_out(say(Phrase::no_failed_communication));
+  if (const Finding* link = keeps_failing(w)) return failed_again_and_again(w, *link);
   const Finding& f = *w.first.transients.front();
   Verdict& v = w.verdict;
   v.action = Action::reattempt;

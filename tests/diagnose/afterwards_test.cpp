@@ -79,12 +79,12 @@ TEST_F(Afterwards, ALossThatJumpsAndStaysHighIsTheTrainingsOwn) {
   const Answer stays = diagnose();
   EXPECT_EQ(stays.verdict.action, Action::rollback) << report::words(stays.verdict.summary);
   EXPECT_EQ(stays.step(), StepId::diverged);
-  write("train.log", steps(1, 120) + high + steps(141, 400));
+  rewrite("train.log", steps(1, 120) + high + steps(141, 400));
   EXPECT_NE(diagnose().verdict.action, Action::rollback) << "it came back";
 }
 
 TEST_F(Afterwards, NoTrafficForLongBehindTheLastStepIsAStandstill) {
-  std::string log, metrics = "time,host,metric,value\n";
+  std::string log, metrics = "timestamp,host,nic_tx_bytes_per_s\n";
   const auto clock = [](int minute, int second) {
     return fmt::format("2026-03-04T07:{:02}:{:02}", minute, second);
   };
@@ -94,12 +94,105 @@ TEST_F(Afterwards, NoTrafficForLongBehindTheLastStepIsAStandstill) {
   write("train.log", log);
   for (int minute = 0; minute < 50; ++minute)
     for (const char* host : {"kx-1", "kx-2", "kx-3", "kx-4"})
-      metrics += clock(minute, 0) + "Z," + host + ",rdma_tx_bytes_per_s," +
-                 (minute <= 20 ? "21000000000" : "0") + "\n";
+      metrics += clock(minute, 0) + "Z," + host + "," + (minute <= 20 ? "21000000000" : "0") + "\n";
   write("metrics.csv", metrics);
   const Answer a = diagnose();
   EXPECT_EQ(a.verdict.action, Action::investigate) << report::words(a.verdict.summary);
   EXPECT_EQ(a.verdict.symptom, Symptom::job_hang);
+}
+
+TEST_F(Afterwards, ADataServerThatAnswersAgainBehindTheEndWasDownAtIt) {
+  const auto run = [&](const std::string& ok) {
+    std::string log;
+    for (int minute = 0; minute < 20; ++minute)
+      log += fmt::format(
+          "2026-03-04T07:{:02}:30Z step: {}/400 loss: 2.31 grad_norm: 0.81 time: 60 s\n", minute,
+          minute);
+    log +=
+        "2026-03-04T07:50:31Z [rank3]: RuntimeError: [Rank 3] Watchdog caught collective "
+        "operation timeout: WorkNCCL(SeqNum=40, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for "
+        "1800037 milliseconds before timing out.\n";
+    rewrite("train.log", log);
+    for (const char* host : {"kx-1", "kx-2", "kx-3"})
+      rewrite(std::string("hosts/") + host + "/kern.log",
+              std::string("2026-03-04T07:20:10+00:00 ") + host +
+                  " kernel: nfs: server nas-1 not responding, still trying\n" + "2026-03-04T" + ok +
+                  "+00:00 " + host + " kernel: nfs: server nas-1 OK\n");
+    return diagnose();
+  };
+  const Answer after = run("08:05:00");
+  EXPECT_EQ(after.verdict.action, Action::repair) << report::words(after.verdict.summary);
+  EXPECT_EQ(after.step(), StepId::shared_cause);
+  EXPECT_NE(run("07:20:15").step(), StepId::shared_cause) << "five seconds";
+}
+
+TEST_F(Afterwards, WhatFailedBeforeTheSchedulersWordIsNoRequest) {
+  write("job.log",
+        steps(1, 120) +
+            "kx-2:100:200 [0] NCCL WARN NET/IB : Got completion from peer 10.2.0.8<41000> with "
+            "status=12 opcode=0 len=32 vendor err 129 (Recv)\n"
+            "srun: error: kx-2: task 1: Exited with exit code 1\n"
+            "srun: Terminating StepId=90.0\n"
+            "slurmstepd: error: *** STEP 90.0 ON kx-1 CANCELLED AT 2026-06-02T06:54:33 ***\n");
+  const Answer failed = diagnose();
+  EXPECT_NE(failed.verdict.action, Action::none) << report::words(failed.verdict.summary);
+  rewrite("job.log",
+          steps(1, 120) +
+              "slurmstepd: error: *** JOB 90 ON kx-1 CANCELLED AT 2026-06-02T06:54:33 ***\n");
+  EXPECT_EQ(diagnose().step(), StepId::user_request);
+}
+
+TEST_F(Afterwards, MemoryThatRunsOutOnOneRankAfterTheOtherIsTheirs) {
+  const auto oom = [](int rank) {
+    return fmt::format(
+        "[rank{0}]: Traceback (most recent call last):\n"
+        "[rank{0}]:   File \"/opt/sft/sft.py\", line 166, in step\n"
+        "[rank{0}]:     logits = model(batch)\n"
+        "[rank{0}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 17.42 GiB.\n",
+        rank);
+  };
+  write("attempt1.log", steps(1, 60) + oom(12));
+  write("attempt2.log", steps(1, 90) + oom(3));
+  EXPECT_EQ(diagnose().verdict.action, Action::rollback);
+}
+
+TEST_F(Afterwards, AWorkerThatTheKernelKilledForItsMemoryIsNoMatterOfSharedMemory) {
+  write(
+      "job.log",
+      steps(1, 60) +
+          "[rank1]: RuntimeError: DataLoader worker (pid 61772) is killed by signal: Bus error. It "
+          "is possible that dataloader's workers are out of shared memory.\n");
+  const auto kernel = [&](const std::string& pid) {
+    rewrite("kx-2/dmesg.txt",
+            "[Wed Oct 14 04:22:46 2026] Memory failure: 0x1c3f8a9: Sending SIGBUS to python:" +
+                pid + " due to hardware memory corruption\n");
+    rewrite("kx-1/dmesg.txt", "[Wed Oct 14 04:20:46 2026] perf: interrupt took too long\n");
+    return diagnose();
+  };
+  const Answer own = kernel("61772");
+  EXPECT_EQ(own.verdict.action, Action::isolate) << report::words(own.verdict.summary);
+  EXPECT_NE(kernel("61773").verdict.action, Action::isolate);
+}
+
+TEST_F(Afterwards, WhatAllHostsLackIsNoHostsOwn) {
+  const std::string line =
+      "ImportError: /usr/lib/flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS\n";
+  for (const char* host : {"kx-1", "kx-2"}) write(std::string("out/") + host + ".log", line);
+  for (const std::string& one : diagnose().targets(SubjectKind::config))
+    EXPECT_EQ(one.find("kx-"), std::string::npos) << one;
+}
+
+TEST_F(Afterwards, JsonRecordsWithALineAreALog) {
+  std::string log;
+  for (int i = 0; i < 6; ++i)
+    log += "{\"timestamp\": \"2026-06-18T09:35:4" + std::to_string(i) +
+           "Z\", \"stream\": {\"app\": \"w\"}, \"line\": \"hello\"}\n";
+  log +=
+      "{\"timestamp\": \"2026-06-18T09:35:50Z\", \"stream\": {\"app\": \"w\"}, \"line\": "
+      "\"botocore.exceptions.ClientError: An error occurred (ExpiredToken) when calling the "
+      "UploadPart operation\"}\n";
+  write("export.jsonl", log);
+  EXPECT_TRUE(diagnose().fired(Analysis::classify, "auth_failed") != nullptr);
 }
 
 }  // namespace

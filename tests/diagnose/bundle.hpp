@@ -76,6 +76,12 @@ class SmallBundle : public testing::Test {
     std::ofstream(path, std::ios::binary | std::ios::app) << text;
   }
 
+  // Instead of what the file held.
+  void rewrite(const std::string& name, const std::string& text) const {
+    std::filesystem::remove(std::filesystem::path(folder_) / name);
+    write(name, text);
+  }
+
   Result<Answer> answer() const {
     const std::vector<std::string> sources{folder_};
     CULPRIT_TRY(db, open_new(sources, ""));

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "analyze/metrics/crowd.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 
@@ -16,10 +15,10 @@ namespace {
 // Above what the values before it did anyway.
 bool beyond_noise(const std::vector<LossRecord>& rows, std::size_t at, const Spike& spike,
                   const LossSpikeParams& params) {
-  std::vector<double> apart;
+  double highest = 0;
   for (std::size_t i = at < params.loss.window ? 0 : at - params.loss.window; i < at; ++i)
-    apart.push_back(std::abs(*rows[i].loss - spike.usual));
-  return spike.peak - spike.usual > params.noise * median_in_place(apart);
+    highest = std::max(highest, *rows[i].loss);
+  return spike.peak > params.above_highest * highest;
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace culprit::analyze {
 
 struct LossSpikeParams {
   LossParams loss;
-  double noise = 10;      // times the median distance of the values before from their median
-  std::size_t stays = 5;  // steps up to the last one: it did not come back
+  double above_highest = 2;  // times the highest value of the window before
+  std::size_t stays = 5;     // steps up to the last one: it did not come back
 };
 
 // At most one finding, "loss_spike/loss", a warning that proves nothing by itself.

@@ -213,12 +213,14 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
+bool of_torchtitan(std::string_view text) {
+  return text.find("step:") != std::string_view::npos &&
+         text.find("loss:") != std::string_view::npos && text.find(" | ") == std::string_view::npos;
+}
+
 Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  const std::size_t at = text.find("step:");
-  if (at == std::string_view::npos || text.find("loss:") == std::string_view::npos ||
-      text.find(" | ") != std::string_view::npos)
-    return {};
+  if (!of_torchtitan(text)) return {};
   ProgressRow row = start(line, "torchtitan");
   row.iteration = whole(text_after(text, "step:", "  "));
   if (const auto loss = text_after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
@@ -247,9 +249,10 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
 Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   for (const std::string_view other :
-       {"elapsed time per iteration", "train_step_timing", "reduced_train_loss",
-        "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: ", " skipped="})
+       {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "{'loss'",
+        "RunningAvg", "'train_loss'", "  tps: ", " skipped="})
     if (text.find(other) != std::string_view::npos) return {};
+  if (text.find("grad_norm: ") != std::string_view::npos && of_torchtitan(text)) return {};
   static const re2::RE2 kStep(
       R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
@@ -309,10 +312,10 @@ constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 // The step, not the loss: progress bars are full of losses. A loss or a time per step must be there
 // too: counters called global_step are everywhere.
 constexpr std::string_view kGenericWords[] = {
-    " step=",     " step:",   "|step=",   "[step ",   "global_step=", "iteration=",
-    "iteration:", " iter=",   " iter:",   " Step ",   "ms/step",      " s/step",
-    "s/iter",     "| loss 0", "| loss 1", "| loss 2", "| loss 3",     "| loss 4",
-    "| loss 5",   "| loss 6", "| loss 7", "| loss 8", "| loss 9"};
+    " step=",   " step:",     "|step=",   "[step ",   "global_step=", "iteration=",
+    " step ",   "iteration:", " iter=",   " iter:",   " Step ",       "ms/step",
+    " s/step",  "s/iter",     "| loss 0", "| loss 1", "| loss 2",     "| loss 3",
+    "| loss 4", "| loss 5",   "| loss 6", "| loss 7", "| loss 8",     "| loss 9"};
 constexpr std::string_view kStepTimeWords[] = {"ms/step", " s/step", "s/iter",  "s/10it",
                                                "s/20it",  "s/50it",  "s/100it", "s/10 it",
                                                "s/20 it", "s/50 it", "s/100 it"};
