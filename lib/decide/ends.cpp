@@ -223,8 +223,8 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
   if (const Finding* f = stands_still(w)) {
     v.symptom = Symptom::job_hang;
     v.start = w.incident.last_progress;
-    v.summary +=
-        say(Phrase::stands_still, f->title, human_duration(*f->end - *w.incident.last_progress));
+    v.summary += say(Phrase::stands_still, say(Phrase::capital, f->title),
+                     human_duration(*f->end - *w.incident.last_progress));
     target(v, {SubjectKind::job, "job"}, f->confidence, {f->id});
   }
   quote_leads(w, leads);

@@ -644,12 +644,36 @@ bool all_at_once(const Cause& c) {
 
 }  // namespace
 
+namespace {
+
+// The job's library says that a port failed, and the kernel of that host, which saw it, that it
+// came back: one alert, of which the program does not print the end.
+const Finding* came_back(const Walk& w, const Cause& c) {
+  const Finding* out = nullptr;
+  for (const Finding* one : c.findings) {
+    if (one->origin != Origin::any || one->alerts.size() > 1 || one->hosts.size() != 1 ||
+        one->count > 1)
+      return nullptr;
+    const auto& seen = w.first.transients;
+    const auto own = std::find_if(seen.begin(), seen.end(), [&](const Finding* f) {
+      return f->origin == Origin::kernel && f->host == one->hosts.front();
+    });
+    if (own == seen.end()) return nullptr;
+    out = *own;
+  }
+  return out;
+}
+
+}  // namespace
+
 Answer network_alerts(Walk& w) {
   const Cause* c = w.best(CauseKind::network);
   if (c == nullptr) return ruled_out(say(Phrase::no_network_alert));
   const Finding& f = *c->findings.front();
   if (!after_effects(w))
     return ruled_out(say(Phrase::network_alert_without_effect, f.event_class, list(c->hosts)));
+  if (const Finding* link = came_back(w, *c))
+    return ruled_out(say(Phrase::link_came_back, *link->host));
   const Finding* diag = nullptr;
   for (const Finding& one : w.incident.findings)
     if (one.analysis == Analysis::root_diag && one.outcome == Outcome::fired) diag = &one;

@@ -12,6 +12,7 @@ namespace culprit::decide {
 namespace {
 
 constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
+constexpr std::string_view kReplicasDiffer = "replica_divergence";
 // Of no machine of this job.
 bool elsewhere(const Walk& w, const Finding& f) {
   const auto& hosts = w.incident.job_hosts;
@@ -207,7 +208,7 @@ Answer diverged(Walk& w) {
         w.best() == nullptr && failure(w).empty() ? loss_that_stayed_high(w) : nullptr;
     return high == nullptr ? ruled_out(say(Phrase::loss_is_a_number)) : jumped(w, *high);
   }
-  if (failed_diagnostic(w) != nullptr || c->findings.front()->event_class == "replica_divergence")
+  if (failed_diagnostic(w) != nullptr || fired(w, kReplicasDiffer) != nullptr)
     return ruled_out(say(Phrase::computes_wrongly_somewhere));
   const auto rose =
       std::find_if(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
@@ -239,6 +240,17 @@ static Text when_not_a_number(const Walk& w, const Cause& c) {
   return out;
 }
 
+// The check names one rank, always the same.
+static const Finding* odd_replica(const Cause& c) {
+  const Finding* out = nullptr;
+  for (const Finding* f : c.findings)
+    if (f->event_class == kReplicasDiffer) {
+      if (f->ranks.size() != 1 || (out != nullptr && out->ranks != f->ranks)) return nullptr;
+      out = f;
+    }
+  return out;
+}
+
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
   if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
@@ -258,10 +270,16 @@ Answer numerics(Walk& w) {
   std::set<Rank> reporters;
   for (const Finding* f : c->findings)
     if (f->event_class == "train_nan_abort") reporters.insert(f->ranks.begin(), f->ranks.end());
-  const bool replicas = c->findings.front()->event_class == "replica_divergence";
+  const bool replicas = c->findings.front()->event_class == kReplicasDiffer;
   const bool everywhere =
       reporters.size() > 1 && 2 * reporters.size() > std::max<std::size_t>(w.incident.ranks, 2);
-  if (replicas) {
+  if (const Finding* odd = replicas ? odd_replica(*c) : nullptr) {
+    target(v, {SubjectKind::rank, std::to_string(number_of(odd->ranks.front()))},
+           confidence::kNumericsRank, ids(c->findings));
+    v.summary = say(Phrase::one_replica_differs, odd->ranks.front(), on(odd->hosts), at(c->start),
+                    quoted(message_of(*odd), 200));
+    if (odd->host) check(v, {*odd->host});
+  } else if (replicas) {
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary =
         say(Phrase::replicas_differ, at(c->start), quoted(message_of(*c->findings.front()), 200));

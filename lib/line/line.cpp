@@ -366,6 +366,13 @@ bool peel_kmsg(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// "2026-11-21T03:19:38Z step: 12/400 loss: 2.3": what a trainer prints is no name of a program.
+bool begins_a_message(std::string_view word) {
+  constexpr std::string_view kWords[] = {"step",      "Step",  "iter",  "Iter", "iteration",
+                                         "Iteration", "epoch", "Epoch", "loss", "Loss"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
 // After a syslog time: [host] [LEVEL] tag[pid]:  Takes nothing when no tag with a colon follows.
 void peel_syslog_source(Cursor& c, Prefix& prefix) {
   Cursor p = c;
@@ -387,6 +394,7 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
     }
     if (p.take(":")) {
       if (!p.done() && p.peek() != ' ') return;  // "0000:3b:00": no tag
+      if (begins_a_message(word)) return;
       p.take(" ");
       prefix.unit = std::string(word);
       if (pid) prefix.pid = *pid;

@@ -55,6 +55,14 @@ TEST(Peel, MomentsOfASystemEventLogStayBesideItsColumns) {
   EXPECT_EQ(peel("12 | 13 | 14").prefix.time.clock, Clock::none);
 }
 
+TEST(Peel, WhatATrainerPrintsIsNoNameOfAProgram) {
+  const Line line = peel("2026-11-21T03:19:38Z step: 12/400 loss: 2.3");
+  EXPECT_EQ(line.message, "step: 12/400 loss: 2.3");
+  EXPECT_EQ(line.prefix.unit, "");
+  EXPECT_FALSE(line.prefix.host);
+  EXPECT_EQ(peel("2026-11-21T03:19:38Z gpu-07 sshd[12]: hello").prefix.unit, "sshd");
+}
+
 TEST(Peel, Launchers) {
   check({
       {"[default3]:hello", {.message = "hello", .local_rank = 3}},

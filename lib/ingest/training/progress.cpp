@@ -312,10 +312,10 @@ constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 // The step, not the loss: progress bars are full of losses. A loss or a time per step must be there
 // too: counters called global_step are everywhere.
 constexpr std::string_view kGenericWords[] = {
-    " step=",   " step:",     "|step=",   "[step ",   "global_step=", "iteration=",
-    " step ",   "iteration:", " iter=",   " iter:",   " Step ",       "ms/step",
-    " s/step",  "s/iter",     "| loss 0", "| loss 1", "| loss 2",     "| loss 3",
-    "| loss 4", "| loss 5",   "| loss 6", "| loss 7", "| loss 8",     "| loss 9"};
+    " step=",   " step:",     "step: ",   "|step=",   "[step ",   "global_step=", "iteration=",
+    " step ",   "iteration:", " iter=",   " iter:",   " Step ",   "ms/step",      " s/step",
+    "s/iter",   "| loss 0",   "| loss 1", "| loss 2", "| loss 3", "| loss 4",     "| loss 5",
+    "| loss 6", "| loss 7",   "| loss 8", "| loss 9"};
 constexpr std::string_view kStepTimeWords[] = {"ms/step", " s/step", "s/iter",  "s/10it",
                                                "s/20it",  "s/50it",  "s/100it", "s/10 it",
                                                "s/20 it", "s/50 it", "s/100 it"};
