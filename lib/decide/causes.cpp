@@ -199,6 +199,7 @@ class Sieve {
       if (f.role == Role::cascade && (!first_cascade_ || begin < *first_cascade_))
         first_cascade_ = begin;
     }
+    out_.noticed = out_.first_consequence;
     if (!out_.first_consequence) find_undated_consequence();
   }
 
@@ -215,7 +216,7 @@ class Sieve {
           std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
             return e.member == last->member && e.line > last->line;
           })) {
-        noticed_ = *incident_.last_progress + incident_.step_time;
+        out_.noticed = *incident_.last_progress + incident_.step_time;
         return;
       }
   }
@@ -224,7 +225,7 @@ class Sieve {
   void remember_transient(const Finding& f) {
     // Only what carries the traffic that broke: a server's hiccup breaks no connection between
     // ranks.
-    const auto& noticed = out_.first_consequence ? out_.first_consequence : noticed_;
+    const auto& noticed = out_.noticed;
     if (!noticed || went_on(f) || f.scope != Scope::host_local ||
         f.symptom != Symptom::infiniband_error || !touched(f))
       return;
@@ -257,6 +258,7 @@ class Sieve {
 
   // "DataLoader worker (pid 61772) is killed by signal": a number of four digits or more.
   void note_lost_processes(const Finding& f) {
+    constexpr std::size_t kMostLost = 64;  // more are no single process's fate
     constexpr std::string_view kBefore = "(pid ", kBehind = ") is killed by signal";
     if (f.origin != Origin::any || f.hearsay) return;
     for (const Evidence& e : f.evidence) {
@@ -266,7 +268,9 @@ class Sieve {
       std::size_t end = from;
       while (digit_at(e.excerpt, end)) ++end;
       if (end - from >= 4 && e.excerpt.compare(end, kBehind.size(), kBehind) == 0)
-        lost_processes_.insert(e.excerpt.substr(from, end - from));
+        if (lost_processes_.size() < kMostLost)
+          lost_processes_[e.excerpt.substr(from, end - from)].insert(f.hosts.begin(),
+                                                                     f.hosts.end());
     }
   }
 
@@ -500,11 +504,13 @@ class Sieve {
   // number. Small ones are of daemons, and are alike on many machines.
   bool names_process(const Finding& f) const {
     for (const Evidence& e : f.evidence)
-      for (const std::string& pid : lost_processes_)
+      for (const auto& [pid, hosts] : lost_processes_) {
+        if (!hosts.empty() && hosts.count(*f.host) == 0) continue;
         for (const std::string& words : {":" + pid + " due to ", "pid " + pid, "pid=" + pid})
           if (const std::size_t found = e.excerpt.find(words);
               found != std::string::npos && !digit_at(e.excerpt, found + words.size()))
             return true;
+      }
     return false;
   }
 
@@ -691,8 +697,8 @@ class Sieve {
   std::vector<const Finding*> candidates_, own_;
   std::optional<Nanoseconds> first_, first_cascade_;
   const Finding* first_consequence_ = nullptr;
-  std::optional<Nanoseconds> noticed_;    // without a dated consequence: about when there was one
-  std::set<std::string> lost_processes_;  // numbers of processes that the job says were killed
+  std::map<std::string, std::set<Host>>
+      lost_processes_;               // numbers of processes that the job says were killed
   const Finding* memory_ = nullptr;  // GPU memory that ran out on several hosts, the first time
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;

@@ -46,6 +46,7 @@ struct FirstFailure {
   std::vector<const Finding*>
       transients;  // taken back, below their tolerance, and something broke while they lasted
   std::optional<Nanoseconds> first_consequence;
+  std::optional<Nanoseconds> noticed;  // the same, or about when, where no consequence has a time
 };
 
 FirstFailure first_failure(const Case& incident, const DecideParams& params);

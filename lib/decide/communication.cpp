@@ -150,13 +150,31 @@ Answer silent_rank(Walk& w) {
   return taken(silent.front()->why);
 }
 
+namespace {
+
+// Steps follow it.
+bool went_on(const Walk& w, const Finding& f) {
+  const auto& last = w.incident.last_progress;
+  return f.start ? f.end && last && *f.end + f.uncertainty + w.params.went_on < *last
+                 : line_of(f).steps_after;
+}
+
+// Of this end: minutes before the report, or, of one without a time, not long before the last step.
+bool just_before(const Walk& w, Nanoseconds asked, const std::optional<Nanoseconds>& reported) {
+  if (reported) return asked <= *reported && *reported - asked <= w.params.cleanup;
+  const auto& last = w.incident.last_progress;
+  return !last || asked + w.params.went_on >= *last;
+}
+
+}  // namespace
+
 Answer distributed_errors(Walk& w) {
   std::set<Host> hosts, peers;
   std::vector<const Finding*> from;
   bool nameless = false;
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::classify || f.outcome != Outcome::fired ||
-        f.severity != Severity::distributed || f.role != Role::cascade)
+        f.severity != Severity::distributed || f.role != Role::cascade || went_on(w, f))
       continue;
     from.push_back(&f);
     hosts.insert(f.hosts.begin(), f.hosts.end());
@@ -173,7 +191,7 @@ Answer distributed_errors(Walk& w) {
   if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
         return f.outcome == Outcome::fired && f.start &&
                (f.cause == CauseKind::outside || f.event_class == "k8s_teardown") &&
-               (!from.front()->start || *f.start <= *from.front()->start);
+               just_before(w, *f.start, from.front()->start);
       }))
     return ruled_out(say(Phrase::asked_to_stop_before));
   // That the others report nothing says something only where they are the most, and were heard.

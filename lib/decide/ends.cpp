@@ -69,8 +69,11 @@ bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
 // taken down, unless something else failed.
 bool torn_down(const Walk& w, const ExitFact& x) {
   const Case& c = w.incident;
-  return c.closing && w.best() == nullptr &&
-         (!x.time || !c.closing_time || *x.time + 2 * kSecond >= *c.closing_time);
+  const auto is = [&](int signal) { return x.code == -signal || x.code == 128 + signal; };
+  if (!c.closing || w.best() != nullptr || is(9) || is(11)) return false;
+  if (x.time && c.closing_time) return *x.time + 2 * kSecond >= *c.closing_time;
+  if (x.evidence.member == c.closing->member) return x.evidence.line > c.closing->line;
+  return is(6) || is(15);
 }
 
 // In the file of the framework's last word, which shows the order also without times: a pipe may
@@ -221,7 +224,9 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
       : leads.empty() ? say(Phrase::no_sign_and_logs_end)
                       : say(Phrase::logs_end_here);
   if (const Finding* f = stands_still(w)) {
-    v.symptom = Symptom::job_hang;
+    const bool unfinished =
+        c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
+    if (unfinished) v.symptom = Symptom::job_hang;
     v.start = w.incident.last_progress;
     v.summary += say(Phrase::stands_still, say(Phrase::capital, f->title),
                      human_duration(*f->end - *w.incident.last_progress));

@@ -320,27 +320,52 @@ Answer recurring_alert(Walk& w) {
 
 namespace {
 
-// One link that was down again and again in this run, and for longer than connections retry when
-// they broke.
-const Finding* keeps_failing(const Walk& w) {
+// One link of a machine of the job that was down again and again in this run, and for longer than
+// connections retry when those with an end there broke: the alert in which they did.
+std::optional<Alert> keeps_failing(const Walk& w) {
   const Finding& f = *w.first.transients.front();
-  if (w.first.transients.size() != 1 || f.subject.kind != SubjectKind::nic || !f.host ||
-      f.alerts.size() < w.params.keeps_failing)
-    return nullptr;
-  const Alert& last = f.alerts.back();
-  return last.begin && last.end && *last.end - *last.begin >= w.params.retried_for ? &f : nullptr;
+  const auto& begun = w.incident.job_start;
+  const auto& noticed = w.first.noticed;
+  if (w.first.transients.size() != 1 || f.subject.kind != SubjectKind::nic || !f.host || !begun ||
+      !noticed)
+    return std::nullopt;
+  const auto among = [&](const std::vector<Host>& hosts) {
+    return std::binary_search(hosts.begin(), hosts.end(), *f.host);
+  };
+  const auto& of_job = w.incident.job_hosts;
+  if ((!of_job.empty() && !among(of_job)) || among(w.incident.storage_servers)) return std::nullopt;
+  const bool broke_here =
+      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
+        return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
+               one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
+               (line_of(one).peer.value_or("") == *f.host ||
+                std::find(one.hosts.begin(), one.hosts.end(), *f.host) != one.hosts.end());
+      });
+  if (!broke_here) return std::nullopt;
+  std::size_t alerts = 0;
+  std::optional<Alert> last;
+  for (const Alert& a : f.alerts) {
+    if (!a.begin || !a.end || *a.begin < *begun || *a.begin - f.uncertainty > *noticed) continue;
+    ++alerts;
+    if (!last || *a.begin > *last->begin) last = a;
+  }
+  if (alerts < w.params.keeps_failing || *last->end - *last->begin < w.params.retried_for ||
+      *last->end + f.uncertainty < *noticed)
+    return std::nullopt;
+  return last;
 }
 
-Answer failed_again_and_again(Walk& w, const Finding& f) {
+Answer failed_again_and_again(Walk& w, const Alert& last) {
+  const Finding& f = *w.first.transients.front();
   Verdict& v = w.verdict;
   v.action = Action::isolate;
   v.symptom = f.symptom;
-  v.start = f.alerts.back().begin;
+  v.start = last.begin;
   v.precision = Precision::exact;
   target(v, {SubjectKind::host, *f.host}, confidence::kRecurringAlert, {f.id});
   target(v, f.subject, confidence::kRecurringAlert, {f.id});
   v.summary = say(Phrase::link_fails_again, f.title, f.subject.id, f.alerts.size(),
-                  human_duration(*f.alerts.back().end - *f.alerts.back().begin), at(v.start));
+                  human_duration(*last.end - *last.begin), at(v.start));
   drain(w, *f.host, f.event_class);
   next(v, NextKind::plan, f.advice);
   return taken(say(Phrase::class_on_place, f.event_class, f.subject.id));
@@ -351,7 +376,7 @@ Answer failed_again_and_again(Walk& w, const Finding& f) {
 Answer transient_alert(Walk& w) {
   if (w.first.transients.empty()) return ruled_out(say(Phrase::no_alert_lasted));
   if (!after_effects(w)) return ruled_out(say(Phrase::no_failed_communication));
-  if (const Finding* link = keeps_failing(w)) return failed_again_and_again(w, *link);
+  if (const auto alert = keeps_failing(w)) return failed_again_and_again(w, *alert);
   const Finding& f = *w.first.transients.front();
   Verdict& v = w.verdict;
   v.action = Action::reattempt;

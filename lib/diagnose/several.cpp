@@ -24,7 +24,7 @@ bool disjoint(const std::vector<Host>& a, const std::vector<Host>& b) {
 }
 
 std::set<std::string> jobs_of(const store::Database& db) {
-  std::set<std::string> jobs;
+  std::set<std::string> jobs, ids;
   std::vector<Manifest> told;
   for (const store::StoredManifest& stored : db.manifests()) {
     std::vector<std::string> ignored;
@@ -36,10 +36,10 @@ std::set<std::string> jobs_of(const store::Database& db) {
     for (const Manifest& other : told)
       if (!other.job_id.empty() && !manifest->job_id.empty() && other.job_id != manifest->job_id &&
           disjoint(other.hosts, manifest->hosts))
-        jobs.insert({other.job_id, manifest->job_id});
+        ids.insert({other.job_id, manifest->job_id});
     told.push_back(*manifest);
   }
-  return jobs;
+  return ids.size() > jobs.size() ? ids : jobs;
 }
 
 // "slurm-531001.out" -> "531001"; "" for any other name.

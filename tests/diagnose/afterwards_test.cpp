@@ -89,8 +89,7 @@ TEST_F(Afterwards, NoTrafficForLongBehindTheLastStepIsAStandstill) {
     return fmt::format("2026-03-04T07:{:02}:{:02}", minute, second);
   };
   for (int minute = 0; minute < 20; ++minute)
-    log += clock(minute, 30) + "Z step: " + std::to_string(minute) +
-           "/400 loss: 2.31 grad_norm: 0.81 time: 60 s\n";
+    log += clock(minute, 30) + "Z step: " + std::to_string(minute) + "/400 loss: 2.31 time: 60 s\n";
   write("train.log", log);
   for (int minute = 0; minute < 50; ++minute)
     for (const char* host : {"kx-1", "kx-2", "kx-3", "kx-4"})
@@ -105,9 +104,8 @@ TEST_F(Afterwards, ADataServerThatAnswersAgainBehindTheEndWasDownAtIt) {
   const auto run = [&](const std::string& ok) {
     std::string log;
     for (int minute = 0; minute < 20; ++minute)
-      log += fmt::format(
-          "2026-03-04T07:{:02}:30Z step: {}/400 loss: 2.31 grad_norm: 0.81 time: 60 s\n", minute,
-          minute);
+      log += fmt::format("2026-03-04T07:{:02}:30Z step: {}/400 loss: 2.31 time: 60 s\n", minute,
+                         minute);
     log +=
         "2026-03-04T07:50:31Z [rank3]: RuntimeError: [Rank 3] Watchdog caught collective "
         "operation timeout: WorkNCCL(SeqNum=40, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for "

@@ -27,16 +27,27 @@ Jobs recorded_jobs(const Facts& facts) {
   return out;
 }
 
-// Numbers of schedulers in the names of files: "slurm-4711.out", "4711.out".
-Jobs in_names(const Facts& facts) {
+// 20260303, or seconds since 1970.
+bool is_a_date(const std::string& number) {
+  return (number.size() == 8 && (number.starts_with("19") || number.starts_with("20"))) ||
+         (number.size() == 10 && number.starts_with("1"));
+}
+
+// Numbers of schedulers in the names of files: "slurm-4711.out"; where there is none, "4711.out",
+// which a date or a process's number may be as well: a record that has it proves it.
+Jobs in_names(const Facts& facts, const Jobs& recorded) {
   static const re2::RE2 kOutput(
       R"((?:^|/)(?:(?:slurm|job|lsf|pbs)[-_](\d{2,12})(?:[^/\d][^/]*)?|(\d{4,12})\.(?:out|err|log))$)");
-  Jobs out;
+  Jobs out, bare;
   std::string number, alone;
   for (const MemberRow& m : facts.members)
     if (m.kind == "file" && re2::RE2::PartialMatch(m.path, kOutput, &number, &alone))
-      out.insert(number.empty() ? alone : number);
-  return out;
+      (number.empty() ? bare : out).insert(number.empty() ? alone : number);
+  if (!out.empty()) return out;
+  std::erase_if(bare, [&](const std::string& one) {
+    return recorded.empty() ? is_a_date(one) : recorded.count(one) == 0;
+  });
+  return bare;
 }
 
 // Those of `jobs` that had any of the machines that the bundle holds files of.
@@ -119,7 +130,7 @@ std::string job_by_number(const Facts& facts) {
   if (facts.manifest)
     for (const std::string& own : {facts.manifest->job_id, facts.manifest->job})
       if (!own.empty() && (recorded.count(own) > 0 || own == facts.manifest->job_id)) return own;
-  const Jobs in_paths = in_names(facts);
+  const Jobs in_paths = in_names(facts, recorded);
   if (in_paths.size() == 1) return only(in_paths);
   if (recorded.size() < 2) return only(recorded);
   const Jobs of_logs = named(facts, recorded);

@@ -163,7 +163,7 @@ class ProgramOutput {
   // Schedulers keep the books of whole clusters: "Time limit exhausted for JobId=771863".
   bool of_another_job(const EventRow& e) const {
     if (job_.empty()) return false;
-    static const re2::RE2 kNumber(R"((?i)\bjob(?:[ _]?id)?[ =:#]{1,2}(\d{2,12})\b)");
+    static const re2::RE2 kNumber(R"((?i)\b(?:job(?:[ _]?id)?|stepid)[ =:#]{1,2}(\d{2,12})\b)");
     std::string number;
     bool any = false;
     for (re2::StringPiece text(e.message); re2::RE2::FindAndConsume(&text, kNumber, &number);) {
@@ -381,8 +381,14 @@ class StepLines {
     return spans != spans_.end() &&
            std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
              const std::uint64_t last = p->last.place.line, first = p->first.place.line;
-             return e.last_line < last &&
-                    (last - e.last_line) * (p->rows - 1) > kSteps * (last - first);
+             // Every rank may print each step: then steps are fewer than rows.
+             std::uint64_t steps = p->rows - 1;
+             if (p->first.iteration && p->last.iteration)
+               steps = *p->last.iteration > *p->first.iteration
+                           ? std::min(steps, static_cast<std::uint64_t>(*p->last.iteration -
+                                                                        *p->first.iteration))
+                           : 0;
+             return e.last_line < last && (last - e.last_line) * steps > kSteps * (last - first);
            });
   }
 
@@ -632,11 +638,12 @@ void mark_absent(const Facts& facts, std::vector<Signal>& signals) {
 }
 
 // A part that failed before the job began and that nothing took back is still broken when a program
-// on the same machine prints what that leads to.
+// on the same machine prints what that leads to, and what is no echo of a failure anywhere.
 void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
   std::map<Host, std::set<std::string>> met;  // by the job, by host
   for (const Signal& s : signals)
-    if (!s.before_job && !s.hearsay && !s.stranger && s.origin == Origin::any && s.host)
+    if (!s.before_job && !s.hearsay && !s.stranger && s.origin == Origin::any && s.host &&
+        s.meaning.role == Role::root)
       met[*s.host].insert(s.event_class);
   std::map<Host, Nanoseconds> boots;
   for (const HostRow& row : facts.hosts)

@@ -138,12 +138,22 @@ Text taken_back(const std::vector<Alert>& alerts, int needed, Nanoseconds window
 struct Witnesses {
   std::set<std::pair<std::string, std::string>> said;  // host and class
   std::set<std::string> logs;                          // hosts with a kernel log
+  std::set<std::string> broke;  // hosts at an end of an RDMA connection that broke
 
   Witnesses(const Facts& facts, const std::vector<Signal>& signals) {
-    for (const Signal& s : signals)
-      if (!s.hearsay && s.host) said.emplace(*s.host, s.event_class);
+    for (const Signal& s : signals) note(s);
     for (const MemberRow& m : facts.members)
       if (m.text_kind == "kernel" && m.host) logs.insert(*m.host);
+  }
+
+ private:
+  void note(const Signal& s) {
+    if (!s.hearsay && s.host) said.emplace(*s.host, s.event_class);
+    if (s.hearsay || s.meaning.role != Role::cascade ||
+        s.meaning.symptom != Symptom::infiniband_error)
+      return;
+    if (s.host) broke.insert(*s.host);
+    if (s.peer_host) broke.insert(*s.peer_host);
   }
 };
 
@@ -371,7 +381,8 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
         say(Phrase::transient_below, needed.count, human_duration(needed.window), f.count));
   // One open alert of a warning's weight may be a port that nobody uses, unless the job itself says
   // so of its own.
-  const bool own = first.origin == Origin::any && first.speaker == Speaker::job;
+  const bool own = first.origin == Origin::any && first.speaker == Speaker::job && first.host &&
+                   witnesses.broke.count(*first.host) != 0;
   if (!own && !f.alerts.empty() && f.severity < Severity::critical &&
       f.scope == Scope::host_local && needed.count > 1 &&
       !repeated(f.alerts, needed.count, needed.window) && network(first))
