@@ -37,6 +37,12 @@ std::string peer_of(const Finding& f) {
   return line == nullptr ? std::string() : line->peer.value_or("");
 }
 
+// Without a time: each of its lines stands before steps of the same log.
+bool steps_after(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return !f.start && line != nullptr && line->steps_after;
+}
+
 // One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts.
 // Causes are found by host and by moment, so that a hundred thousand hosts are no more work than
 // their findings.
@@ -154,16 +160,8 @@ class Sieve {
     out_.excluded.push_back({&f, reason, std::move(why)});
   }
 
-  // Without a time: each of its lines stands before steps of the same log.
-  static bool steps_after(const Finding& f) {
-    const auto* line = std::get_if<LineFacts>(&f.facts);
-    return !f.start && line != nullptr && line->steps_after;
-  }
-
   bool went_on(const Finding& f) const {
-    return steps_after(f) ||
-           (f.end && incident_.last_progress &&
-            *f.end + f.uncertainty + params_.went_on < *incident_.last_progress && !evicted_for(f));
+    return decide::went_on(incident_, params_, f) && !evicted_for(f);
   }
 
   // A node that is not ready keeps its pods for minutes (tolerationSeconds, 300 by default); then
@@ -714,6 +712,11 @@ class Sieve {
 };
 
 }  // namespace
+
+bool went_on(const Case& incident, const DecideParams& params, const Finding& f) {
+  return steps_after(f) || (f.end && incident.last_progress &&
+                            *f.end + f.uncertainty + params.went_on < *incident.last_progress);
+}
 
 std::optional<CauseKind> kind_of(const Finding& f) {
   if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay)

@@ -51,4 +51,7 @@ struct FirstFailure {
 
 FirstFailure first_failure(const Case& incident, const DecideParams& params);
 
+// The job completed steps after it.
+bool went_on(const Case& incident, const DecideParams& params, const Finding& f);
+
 }  // namespace culprit::decide

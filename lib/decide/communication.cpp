@@ -152,13 +152,6 @@ Answer silent_rank(Walk& w) {
 
 namespace {
 
-// Steps follow it.
-bool went_on(const Walk& w, const Finding& f) {
-  const auto& last = w.incident.last_progress;
-  return f.start ? f.end && last && *f.end + f.uncertainty + w.params.went_on < *last
-                 : line_of(f).steps_after;
-}
-
 // Of this end: minutes before the report, or, of one without a time, not long before the last step.
 bool just_before(const Walk& w, Nanoseconds asked, const std::optional<Nanoseconds>& reported) {
   if (reported) return asked <= *reported && *reported - asked <= w.params.cleanup;
@@ -174,7 +167,8 @@ Answer distributed_errors(Walk& w) {
   bool nameless = false;
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::classify || f.outcome != Outcome::fired ||
-        f.severity != Severity::distributed || f.role != Role::cascade || went_on(w, f))
+        f.severity != Severity::distributed || f.role != Role::cascade ||
+        went_on(w.incident, w.params, f))
       continue;
     from.push_back(&f);
     hosts.insert(f.hosts.begin(), f.hosts.end());

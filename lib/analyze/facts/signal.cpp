@@ -363,6 +363,7 @@ struct EventGroup {
   std::map<std::string, std::vector<const EventRow*>> by_path;
   bool hearsay = false, stranger = false;  // of all of its rows
   bool before = false;                     // each by itself, however uncertain their times are
+  bool over = false;                       // each has no time, and steps of its log follow it
   Speaker speaker = Speaker::job;          // of all of its rows, of what no device reports
 };
 
@@ -396,9 +397,9 @@ class StepLines {
   std::map<MemberId, std::vector<const ProgressSpan*>> spans_;
 };
 
-std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack,
-                                               const StepLines& steps) {
+std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack) {
   const ProgramOutput output(facts);
+  const StepLines steps(facts);
   std::map<std::string, EventGroup> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
@@ -408,6 +409,7 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
     const Speaker speaker = hearsay || stranger ? Speaker::job : output.speaker(facts, e, pack);
     const bool before =
         before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty);
+    const bool over = !e.time_ns && steps.follow(e);
     EventGroup& group = groups[key_of(e) +
                                (hearsay                       ? "\x1fhearsay"
                                 : stranger                    ? "\x1fstranger"
@@ -417,12 +419,13 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
                                (before ? "\x1f"
                                          "before"
                                        : "") +
-                               (!e.time_ns && steps.follow(e) ? "\x1f"
-                                                                "over"
-                                                              : "")];
+                               (over ? "\x1f"
+                                       "over"
+                                     : "")];
     group.hearsay = hearsay;
     group.stranger = stranger;
     group.before = before;
+    group.over = over;
     group.speaker = speaker;
     group.by_path[m->path].push_back(&e);
   }
@@ -474,7 +477,7 @@ std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
 }
 
 Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules::RulePack& pack,
-                       const Recoveries& recoveries, const StepLines& steps,
+                       const Recoveries& recoveries,
                        const std::map<std::string_view, std::string_view>& drivers) {
   Signal s;
   const auto* const fullest = count_group(group, facts, s);
@@ -505,10 +508,7 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
   s.attempt = m->attempt;
   s.message = e.message;
   s.state = reads_state(m);
-  s.steps_after = std::all_of(group.by_path.begin(), group.by_path.end(), [&](const auto& one) {
-    return std::all_of(one.second.begin(), one.second.end(),
-                       [&](const EventRow* row) { return steps.follow(*row); });
-  });
+  s.steps_after = group.over;
   s.after = xid_named(e, pack);
   s.hearsay = group.hearsay;
   s.stranger = group.stranger;
@@ -523,13 +523,12 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
 
 void add_event_signals(const Facts& facts, const rules::RulePack& pack, std::vector<Signal>& out) {
   const Recoveries recoveries(facts);
-  const StepLines steps(facts);
   std::map<std::string_view, std::string_view> drivers;  // by host
   for (const HostRow& row : facts.hosts) drivers.emplace(row.host, row.driver);
-  const auto groups = group_events(facts, pack, steps);
+  const auto groups = group_events(facts, pack);
   out.reserve(out.size() + groups.size());
   for (const auto& [key, group] : groups)
-    out.push_back(signal_of_group(group, facts, pack, recoveries, steps, drivers));
+    out.push_back(signal_of_group(group, facts, pack, recoveries, drivers));
 }
 
 // Exceptions: one per process and text, whichever files tell of it. Rows of each by path and line.
