@@ -52,18 +52,22 @@ std::string whole_text(int fd) {
   return text;
 }
 
-// The text for a terminal: an action in capitals, and at its end what was read.
-bool is_text_report(std::string_view head, int fd) {
+// The text for a terminal begins with an action in capitals.
+bool begins_with_action(std::string_view head) {
   static constexpr std::string_view kFirst[] = {
       "ISOLATE",  "ROLL BACK", "REPAIR",      "RUN CHECKS",       "TRY AGAIN",    "STOP",
       "MITIGATE", "REPLAY",    "INVESTIGATE", "NO FAILURE FOUND", "NOTHING TO DO"};
   if (head.starts_with("\x1b[")) head.remove_prefix(std::min(head.find('m') + 1, head.size()));
-  if (std::none_of(std::begin(kFirst), std::end(kFirst), [&](std::string_view first) {
-        return head.starts_with(first) && head.size() > first.size() &&
-               (head[first.size()] == ' ' || head[first.size()] == '\n' ||
-                head[first.size()] == '\x1b');
-      }))
-    return false;
+  return std::any_of(std::begin(kFirst), std::end(kFirst), [&](std::string_view first) {
+    return head.starts_with(first) && head.size() > first.size() &&
+           (head[first.size()] == ' ' || head[first.size()] == '\n' ||
+            head[first.size()] == '\x1b');
+  });
+}
+
+// At its end it says what was read.
+bool is_text_report(std::string_view head, int fd) {
+  if (!begins_with_action(head)) return false;
   const std::string text = whole_text(fd);
   for (std::size_t at = 0; (at = text.find("read ", at)) != std::string::npos; ++at) {
     if (at > 0 && text[at - 1] != '\n' && text[at - 1] != 'm') continue;
@@ -79,25 +83,27 @@ bool is_text_report(std::string_view head, int fd) {
   return false;
 }
 
-// By what our writers print at the beginning.
-bool is_own_report(int fd) {
-  const std::string text = head_of(fd, 1024);
-  const std::string_view head = text;
+// Formats that say at their very beginning who wrote them.
+bool is_signed_report(std::string_view head) {
   const auto says = [&](std::string_view word) {
     return head.find(word) != std::string_view::npos;
   };
   if (head.starts_with("{\n  \"$schema\""))
     return says("sarif") && says("\"driver\": {\n          \"name\": \"culprit\"");
-  // A document of ours is indented, and its keys are sorted: of those at the top level, whatever
-  // their order. Deeper ones are indented further.
-  if (head.starts_with("{\n  \""))
-    return whole_text(fd).find("\n  \"schema\": \"culprit.diagnosis/") != std::string::npos;
   if (head.starts_with("<!DOCTYPE html>"))
     return says("<meta name=\"generator\" content=\"culprit");
   if (head.starts_with("<?xml")) return says("<testsuite name=\"culprit\" package=\"culprit\"");
   if (head.starts_with("# ")) return says("\n\n**Action: ") && says(" · symptom: ");
-  if (head.starts_with("id,outcome,severity,analysis,class,symptom,hosts,ranks,title,"))
-    return true;
+  return head.starts_with("id,outcome,severity,analysis,class,symptom,hosts,ranks,title,");
+}
+
+bool is_own_report(int fd) {
+  const std::string head = head_of(fd, 1024);
+  if (is_signed_report(head)) return true;
+  // A document of ours is indented, and its keys are sorted: of those at the top level, whatever
+  // their order. Deeper ones are indented further.
+  if (head.starts_with("{\n  \""))
+    return whole_text(fd).find("\n  \"schema\": \"culprit.diagnosis/") != std::string::npos;
   return is_text_report(head, fd);
 }
 
@@ -112,6 +118,16 @@ bool may_be_report(std::string_view name) {
 
 bool is_own_database(std::string_view head) {
   return of_application(head, kIncident) || of_application(head, kFleet);
+}
+
+bool is_own_report(std::string_view head) {
+  if (is_signed_report(head.substr(0, 1024))) return true;
+  const auto says = [&](std::string_view word) {
+    return head.find(word) != std::string_view::npos;
+  };
+  if (head.starts_with("{\n  \"bundle\": {\n    \"bytes\": "))
+    return says("\n    \"rejected\": ") && says("\n    \"skipped\": ") && says("\n    \"used\": ");
+  return begins_with_action(head) && says("EVIDENCE") && (says("NEXT STEPS") || says("THE LADDER"));
 }
 
 std::vector<std::string> own_files(int fd, const std::vector<std::string>& names) {

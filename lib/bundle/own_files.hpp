@@ -10,6 +10,10 @@ namespace culprit::bundle {
 // An incident.db or a fleet.db, by its first bytes (72 suffice).
 bool is_own_database(std::string_view head);
 
+// A report in any format, by what our writers print in its first kilobytes: of a member that is
+// read once, as those of an archive are.
+bool is_own_report(std::string_view head);
+
 // Which of these names of one folder are ours: databases, what SQLite keeps beside them, the
 // reports beside an incident.db, and reports in any format wherever they lie. `fd` is the folder;
 // `names` are sorted, and so is the answer.

@@ -82,7 +82,7 @@ bool broke_before_closing(const Walk& w) {
   const Evidence& closing = *w.incident.closing;
   return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
     return f.outcome == Outcome::fired && f.role == Role::cascade &&
-           f.severity >= Severity::distributed &&
+           f.severity >= Severity::distributed && !went_on(w.incident, w.params, f) &&
            std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
              return e.member == closing.member && e.line < closing.line;
            });
@@ -118,6 +118,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
         return f.outcome == Outcome::fired && f.severity >= Severity::distributed &&
                f.analysis == Analysis::classify && f.role != Role::confirmation &&
                surroundings.count(&f) == 0 && f.symptom != Symptom::nan_value &&
+               !(f.role == Role::cascade && went_on(w.incident, w.params, f)) &&
                !(word != nullptr && ended_with(w, f, *word)) &&
                !(f.cause == CauseKind::outside && before_this_run(w.incident.history, f));
       });
@@ -563,6 +564,10 @@ Answer not_enough_evidence(Walk& w) {
     v.summary = leads.empty() ? say(Phrase::crashed_no_cause) : say(Phrase::crashed_nothing_proven);
     if (leads.empty()) v.request = say(Phrase::request_stop_time_checks);
     if (w.incident.uses_gpus) next(v, NextKind::plan, say(Phrase::stop_time_checks));
+    for (const Finding& f : w.incident.findings)
+      if (f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out &&
+          f.hosts.size() > w.params.few_reporters)
+        halve(v, f.hosts);
   } else {
     v.action = Action::investigate;
     v.summary = say(Phrase::trouble_without_cause);

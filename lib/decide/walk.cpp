@@ -231,6 +231,12 @@ void check(Verdict& v, const std::vector<Host>& hosts) {
   command(v, std::move(named.text), named.left_out);
 }
 
+void halve(Verdict& v, const std::vector<Host>& hosts) {
+  Named named = folded(hosts);
+  named.text.insert(0, "culprit plan isolate --hosts ");
+  command(v, std::move(named.text), named.left_out);
+}
+
 void drain(Walk& w, const Host& host, std::string_view reason) {
   const auto& nodes = w.incident.kubernetes_nodes;
   const auto node = nodes.find(host);

@@ -59,6 +59,9 @@ struct Named {
 Named checks_of(const std::vector<Host>& hosts);
 // Adds it, and says how many hosts it leaves out.
 void check(Verdict& v, const std::vector<Host>& hosts);
+// The command that plans tests of halves of them (Aegis algorithm 1: offline diagnosis of the hosts
+// that reported).
+void halve(Verdict& v, const std::vector<Host>& hosts);
 // The commands that take hosts out of service.
 void drain(Walk& w, const Host& host, std::string_view reason);
 void drain(Walk& w, const std::vector<Host>& hosts, std::string_view reason);

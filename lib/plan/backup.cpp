@@ -229,8 +229,9 @@ Result<Shape> make_shape(const std::string& order, const std::vector<Dimension>&
     const auto it = std::find_if(sizes.begin(), sizes.end(),
                                  [&](const Dimension& d) { return d.name == word; });
     if (it == sizes.end())
-      return usage_error(fmt::format("the order '{}' names '{}', which is no dimension of the job",
-                                     order, word))
+      return usage_error(
+                 fmt::format("the order '{}' names '{}', which is not a dimension of the job",
+                             order, word))
           .hint("an order is written as tp-dp-pp, fastest first");
     if (std::any_of(out.dimensions.begin(), out.dimensions.end(),
                     [&](const Dimension& d) { return d.name == word; }))

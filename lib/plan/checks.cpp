@@ -115,7 +115,7 @@ void single_host(Checklist& c, const char* phase, const char* minutes, const cha
           {}},
          "dcgmi diag -r memory,memory_bandwidth; nvidia-smi -q -d ROW_REMAPPER,ECC");
   c.each({phase, "PCIe", minutes, "every GPU says Pass", "", source, {}}, "dcgmi diag -r pcie");
-  c.each({phase, "CPU execution", minutes, "there is no verification error", "", source, {}},
+  c.each({phase, "CPU execution", minutes, "no verification error", "", source, {}},
          "stress-ng --cpu 0 --verify --timeout 60s --metrics-brief");
   c.each({phase,
           "dataset, model and checkpoint load",
@@ -151,7 +151,7 @@ void stop(Checklist& c, bool nan) {
   c.neighbours({phase,
                 "all-gather with the neighbours",
                 "",
-                "there is no wrong value, and the bandwidth is like the other pairs'",
+                "no wrong value, and the bandwidth is like the other pairs'",
                 "a host that fails with both neighbours is the suspect; a pair alone, the link",
                 kStop,
                 {}},
@@ -198,7 +198,7 @@ Result<std::vector<CheckStep>> plan_checks(const std::vector<std::string>& hosts
   std::set<std::string> seen;
   for (const std::string& host : hosts) {
     if (host.empty() || host.front() == '-')
-      return usage_error(fmt::format("'{}' is no name of a host", host));
+      return usage_error(fmt::format("'{}' is not a host name", host));
     if (!seen.insert(host).second) return usage_error(fmt::format("host {} is named twice", host));
   }
   if (params.via.find("{host}") == std::string::npos)

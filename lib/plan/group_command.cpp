@@ -121,7 +121,7 @@ Result<std::string> slurm_script(std::string_view text, std::span<const GroupRun
     for (const std::string& host : run.hosts) {
       if (host.empty() || host.front() == '-' ||
           !std::all_of(host.begin(), host.end(), host_character))
-        return usage_error(fmt::format("'{}' is no host name that Slurm can hold", host))
+        return usage_error(fmt::format("'{}' is not a host name that Slurm accepts", host))
             .hint("letters, digits, - _ . and :");
       all.push_back(host);
     }

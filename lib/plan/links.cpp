@@ -50,7 +50,7 @@ Result<std::vector<Pass>> tree_passes(std::span<const std::size_t> parents) {
             fmt::format("a tree has one root, and members {} and {} have no parent", root, i));
       root = i;
     } else if (parents[i] >= n) {
-      return usage_error(fmt::format("the parent of member {} is no member", i));
+      return usage_error(fmt::format("the parent of member {} is not a member", i));
     } else {
       children[parents[i]].push_back(i);
     }

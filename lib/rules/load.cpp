@@ -217,7 +217,7 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
       for (const auto& [code, meaning] : it->items()) {
         if (code.empty() || code.size() > 18 ||
             code.find_first_not_of("0123456789") != std::string::npos)
-          return fail(fmt::format("rules[{}].codes of '{}': '{}' is no decimal number", index,
+          return fail(fmt::format("rules[{}].codes of '{}': '{}' is not a decimal number", index,
                                   rule.id, code))
               .at({file, 0});
         const Meaning& of_code = rule.codes.at(std::strtoll(code.c_str(), nullptr, 10));

@@ -216,7 +216,8 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
       return fail(fmt::format("metrics[{}].{} of '{}': {}", index, key, metric.name, reason))
           .at({file, 0});
     };
-    if (!read_unit(metric.unit)) return wrong("unit", fmt::format("'{}' is no unit", metric.unit));
+    if (!read_unit(metric.unit))
+      return wrong("unit", fmt::format("'{}' is not a unit", metric.unit));
     if (!names.emplace(metric.name, metric.name).second) return wrong("name", "it stands twice");
     // A counter's own name is that of its rate.
     std::vector<Alias> aliases{{metric.name, index, metric.kind, raw_unit(metric, metric.kind)}};

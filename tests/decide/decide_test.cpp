@@ -984,6 +984,22 @@ bool says(const Verdict& v, std::string_view what) {
   });
 }
 
+TEST(DistributedErrors, WithoutACommonEndAreHalved) {
+  Finding lost = finding("nccl_remote_closed", Severity::distributed, Role::cascade,
+                         Scope::job_wide, "n03", 110 * kMinute, Symptom::infiniband_error);
+  lost.hosts = Hosts({"n03", "n04", "n05", "n09"});
+  Finding broke = finding("broken_connections", Severity::distributed, Role::root, Scope::job_wide,
+                          "", 110 * kMinute, Symptom::infiniband_error);
+  broke.analysis = Analysis::root_diag;
+  broke.outcome = Outcome::ruled_out;
+  broke.hosts = lost.hosts;
+  const Verdict v = decide::decide(job({lost, broke}));
+  EXPECT_EQ(v.action, Action::checks);
+  EXPECT_EQ(commands(v), std::vector<std::string>{"culprit plan isolate --hosts 'n[03-05,09]'"});
+  broke.hosts = Hosts({"n03", "n04"});
+  EXPECT_TRUE(commands(decide::decide(job({lost, broke}))).empty());
+}
+
 TEST(ManyMachines, AreFoldedIntoOneCommand) {
   const Verdict v = decide::decide(
       many(20, [](const std::string& host, int) { return machine(host, 100 * kMinute); }));

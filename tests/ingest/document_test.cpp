@@ -96,6 +96,14 @@ TEST(Detect, OurOwnHeads) {
         {"a.log", std::string(100, '\0') + std::string(900, 'x') + "\n", "text", ""},
         {"a.log", std::string(100, '\0'), "binary", ""},
         {"error.json", "{\"message\": {\"message\": \"x\"}}", "error-json", ""},
+        {"answer.txt",
+         "ISOLATE  gpu-7\nOne machine failed.\n\nEVIDENCE\n  GPU Xid 79\n\nNEXT STEPS\n  - x\n",
+         "culprit-report", "source"},
+        {"isolate.log", "ISOLATE gpu-7\nEVIDENCE of a fault\n", "text", ""},
+        {"answer.json",
+         "{\n  \"bundle\": {\n    \"bytes\": 1,\n    \"rejected\": 0,\n    \"skipped\": 0,\n"
+         "    \"used\": 1\n  }\n}\n",
+         "culprit-report", "source"},
         {"c.yaml", "a: b\n", "configuration", "source"}}) {
     const Detected got = detect({c.path, c.bytes, true});
     EXPECT_EQ(got.format, c.format) << c.path;
@@ -124,8 +132,8 @@ TEST(Detect, NoTwoDocumentsClaimOneHead) {
                         {"stacks/pyspy_megatron_broadcast.txt", "stack-dump"},
                         {"stacks/pyspy_hex_thread_ids.txt", "stack-dump"},
                         {"stacks/faulthandler_rank1.txt", "stack-dump"},
-                        {"stacks/faulthandler_segv.txt", "stack-dump"},
-                        {"stacks/faulthandler_py314_cstack.txt", "stack-dump"},
+                        {"stacks/faulthandler_segv.txt", "text"},
+                        {"stacks/faulthandler_py314_cstack.txt", "text"},
                         {"stacks/elastic_torch27_no_error_file.log", "text"},
                         {"stacks/elastic_torch1x_sigkill.log", "text"},
                         {"stacks/elastic_torch20_bracket.log", "text"},

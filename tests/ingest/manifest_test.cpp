@@ -124,7 +124,7 @@ TEST(Manifest, Hostile) {
       "{\"world_size\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}", "job.json",
       notes));
   EXPECT_EQ(notes,
-            std::vector<std::string>{"world_size: a list is no whole number; it is left out"});
+            std::vector<std::string>{"world_size: a list is not a whole number; it is left out"});
 }
 
 TEST(Manifest, NotesAreRejects) {

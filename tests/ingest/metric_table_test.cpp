@@ -91,7 +91,7 @@ TEST(MetricTable, RowsWithoutTimeOwnerOrValueAreCounted) {
 
 TEST(MetricTable, WhatCannotBeReadSaysWhatIsMissing) {
   EXPECT_EQ(read("host,metric,value\na,gtemp,60\nb,gtemp,60\n").error().what,
-            "there is no column of times");
+            "it has no time column");
   EXPECT_EQ(read("time,metric,value\n1795232400,gtemp,60\n1795232430,gtemp,61\n").error().what,
             "no column says whose the values are");
   MetricTableOptions options;
@@ -99,7 +99,7 @@ TEST(MetricTable, WhatCannotBeReadSaysWhatIsMissing) {
   EXPECT_EQ(read("time,gtemp,pwr\n1795232400,60,300\n1795232430,61,300\n", options).error().what,
             "'gtemp' is a metric, and no column says whose the values are");
   EXPECT_EQ(read("time,host,metric,value\n1795232400,a,gtemp,x\n").error().what,
-            "there is no value with a time and an owner");
+            "it has no value with a time and an owner");
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST(Metrics, MistakesAreRefusedWithFileKeyAndReason) {
   EXPECT_EQ(trouble(catalogue_of(entry("a", R"([{"name": "b", "unit": "MHz"}])"))),
             "mine.json: metrics[0].aliases[0] of 'a': 'MHz' of a gauge does not become 'W'");
   EXPECT_EQ(trouble(catalogue_of(entry("a", "[]", "", "furlong"))),
-            "mine.json: metrics[0].unit of 'a': 'furlong' is no unit");
+            "mine.json: metrics[0].unit of 'a': 'furlong' is not a unit");
   EXPECT_NE(trouble(catalogue_of(entry("a", "[]", R"(, "bad": "low")"))), "");  // duplicate key
   EXPECT_NE(trouble("[]"), "");
   EXPECT_NE(trouble("{"), "");

@@ -149,7 +149,7 @@ TEST(Loader, NamesFileAndKey) {
                 "rules[0].codes.7.history[0].text of 'a': bad pattern: missing ): (("},
            Case{
                test::rule_file({rule("a", "hello world", R"("codes": {"seven": {"title": "t"}})")}),
-               "rules[0].codes of 'a': 'seven' is no decimal number"},
+               "rules[0].codes of 'a': 'seven' is not a decimal number"},
            Case{test::rule_file({rule("a", "hello world", R"("advice": "Drain {hots}.")")}),
                 "rules[0].advice of 'a': there is no placeholder '{hots}'"},
            Case{test::rule_file(

@@ -621,6 +621,11 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
     s.meaning = rule->meaning;
   else
     judge_unknown_exception(t.type, s);
+  // A web service that a program only warns of has ended it when nothing caught the exception:
+  // often rank 0 alone calls it. What names no URL may be a rank that calls another.
+  if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning &&
+      (s.message.find("http") != std::string::npos || s.message.find("HTTP") != std::string::npos))
+    s.meaning.severity = Severity::critical;
   return s;
 }
 

@@ -6,6 +6,7 @@
 
 #include <re2/re2.h>
 
+#include "bundle/own_files.hpp"
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/record_text.hpp"
@@ -48,6 +49,8 @@ int share_of_lines(const Head& head, Accept accept, int at_most = 64) {
   }
   return lines == 0 ? 0 : good * 100 / lines;
 }
+
+bool own_report(const Head& head) { return bundle::is_own_report(head.bytes); }
 
 bool kernel_log(const Head& head) {
   return share_of_lines(head,
@@ -119,7 +122,8 @@ bool stack_name(std::string_view path) {
 
 // A log may hold a dump: there the lines of the dump are read, and the rules read the others.
 bool stack_dump(const Head& head) {
-  if (head_has(head, "(most recent call last)")) return false;
+  if (head_has(head, "(most recent call last)") || head_has(head, "Fatal Python error: "))
+    return false;
   const int share = share_of_lines(head, stack_line);
   if (share >= 70 || (share >= 30 && stack_name(head.path))) return true;
   // A dumper that was refused, in place of its dump.
@@ -226,6 +230,7 @@ bool xorg_log(const Head& head) {
 
 // The first that fits names the file; the order is from the surest to the least sure.
 constexpr TextKind kKinds[] = {
+    {"culprit-report", "reports of this program: no evidence", "source", own_report},
     {"stack-dump", "py-spy, gdb, eu-stack, lldb, faulthandler dumps by themselves", "stack",
      stack_dump},
     {"process-tree", "ps, pstree by themselves", "process", process_tree},

@@ -89,7 +89,7 @@ class Object {
     // Job numbers and versions are written without quotes, too.
     if (value->is_string()) return value->get<std::string>();
     if (value->is_number_integer()) return value->dump();
-    lost(key, *value, "is no text");
+    lost(key, *value, "is not text");
     return {};
   }
 
@@ -113,7 +113,7 @@ class Object {
     }
     if (out && *out >= least && *out <= most) return out;
     lost(key, *value,
-         out ? fmt::format("is not between {} and {}", least, most) : "is no whole number");
+         out ? fmt::format("is not between {} and {}", least, most) : "is not a whole number");
     return std::nullopt;
   }
 
@@ -128,7 +128,7 @@ class Object {
     const json* value = find(key);
     if (value == nullptr) return out;
     if (!value->is_object()) {
-      lost(key, *value, "is no object");
+      lost(key, *value, "is not an object");
       return out;
     }
     for (const auto& [name, members] : value->items())
@@ -140,7 +140,7 @@ class Object {
   const json* object(const char* key) {
     const json* value = find(key);
     if (value != nullptr && !value->is_object()) {
-      lost(key, *value, "is no object");
+      lost(key, *value, "is not an object");
       return nullptr;
     }
     return value;
@@ -171,7 +171,7 @@ class Object {
       return list.hosts;
     }
     if (!value.is_array()) {
-      lost(key, value, "is no list");
+      lost(key, value, "is not a list");
       return out;
     }
     for (std::size_t i = 0; i < value.size(); ++i) {
@@ -179,7 +179,7 @@ class Object {
       if (one.is_string() && !one.get_ref<const std::string&>().empty())
         out.push_back(one.get<std::string>());
       else if (!one.is_null())
-        lost(fmt::format("{}[{}]", key, i), one, "is no text");
+        lost(fmt::format("{}[{}]", key, i), one, "is not text");
     }
     return out;
   }
@@ -199,7 +199,7 @@ std::string manifest_moment(Object& object, const char* key,
   if (value->is_number()) {
     const double seconds = value->get<double>();
     if (seconds > 1e8 && seconds < 7e9) return iso_utc(static_cast<Nanoseconds>(seconds) * kSecond);
-    object.lost(key, *value, "is no time");
+    object.lost(key, *value, "is not a time");
     return {};
   }
   const std::string text = value->is_string() ? value->get<std::string>() : "";
@@ -210,7 +210,7 @@ std::string manifest_moment(Object& object, const char* key,
     stamp = {Clock::utc, zone->utc(stamp.ns), stamp.precision};
   if (stamp.clock == Clock::utc) return iso_utc(stamp.ns);
   if (stamp.clock == Clock::local) return text;
-  if (!value->is_string() || !text.empty()) object.lost(key, *value, "is no time");
+  if (!value->is_string() || !text.empty()) object.lost(key, *value, "is not a time");
   return {};
 }
 
@@ -218,7 +218,8 @@ std::optional<line::Zone> zone_of(Object& object, const std::string& key, const 
   if (value == nullptr) return std::nullopt;
   if (value->is_string())
     if (const auto zone = line::Zone::named(value->get_ref<const std::string&>())) return zone;
-  object.lost(key, *value, "is no time zone that this system knows (UTC, +08:00, Asia/Singapore)");
+  object.lost(key, *value,
+              "is not a time zone that this system knows (UTC, +08:00, Asia/Singapore)");
   return std::nullopt;
 }
 
@@ -228,14 +229,14 @@ std::vector<ManifestAttempt> attempts_of(Object& top, const std::optional<line::
   const json* list = top.find("attempts");
   if (list == nullptr) return out;
   if (!list->is_array()) {
-    top.lost("attempts", *list, "is no list");
+    top.lost("attempts", *list, "is not a list");
     return out;
   }
   for (std::size_t i = 0; i < list->size(); ++i) {
     const json& one = (*list)[i];
     const std::string path = fmt::format("attempts[{}]", i);
     if (!one.is_object()) {
-      if (!one.is_null()) top.lost(path, one, "is no object");
+      if (!one.is_null()) top.lost(path, one, "is not an object");
       continue;
     }
     Object object(one, path, notes);
@@ -287,7 +288,7 @@ void read_parallelism(Object& top, Manifest& m, Notes& notes) {
     if (valid)
       kept["order"] = *order;
     else
-      object.lost("order", *order, "is no order such as tp-cp-ep-dp-pp");
+      object.lost("order", *order, "is not an order such as tp-cp-ep-dp-pp");
   }
   object.name_unknown();
   if (!kept.empty()) m.parallelism = kept.dump();
@@ -310,7 +311,7 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
   Notes notes{out};
   CULPRIT_TRY(parsed, parse(document, path, notes));
   if (!parsed.is_object())
-    return fail("the manifest is no JSON object")
+    return fail("the manifest is not a JSON object")
         .at({path, 1})
         .hint("`culprit schema job-v1.json` prints what a manifest may hold");
   Manifest m;

@@ -141,7 +141,7 @@ Result<> TableBuilder::finish() {
   if (!problem_.empty())
     return fail(problem_).at(place).hint("cut the table, or export fewer columns at once");
   if (table_.columns.empty() || table_.rows == 0)
-    return fail("there is no row of data in it")
+    return fail("it has no row of data")
         .at(place)
         .hint("a table has numbers in columns: CSV, TSV, JSON or JSON lines");
   for (TableColumn& column : table_.columns) {
@@ -182,7 +182,7 @@ Result<BareTable> read_bare_table(std::string bytes, const std::string& path,
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
       text.substr(0, 4096).find('\0') != std::string_view::npos)
-    return fail("this is no text in UTF-8")
+    return fail("this is not UTF-8 text")
         .at({path, 1})
         .hint("save it as UTF-8 (`iconv -t utf-8`), or decompress it first");
   const std::size_t start = text.find_first_not_of(" \t\r\n");

@@ -326,7 +326,7 @@ Result<> read_json_table(std::string_view bytes, TableBuilder& builder) {
         .at({"", line_at(bytes, root.offset + root.length)})
         .hint("one document a file, or one object a line");
   if (!Shapes(bytes, tree, builder).document(tree.root))
-    return fail("this JSON is no table")
+    return fail("this JSON is not a table")
         .at({"", 0})
         .hint(
             "an array of numbers, an array of objects, an object of arrays, or objects with "

@@ -56,11 +56,11 @@ Result<CallTable> read_call_table(const BareTable& table, const std::string& pat
   const TableColumn* operation = operation_of(table);
   const TableColumn* when = time_of(table);
   if (when == nullptr)
-    return fail("there is no column of times")
+    return fail("it has no time column")
         .at({path, 1})
         .hint("name it time or timestamp: when each call was made");
   if (operation == nullptr)
-    return fail("there is no column of operations")
+    return fail("it has no operation column")
         .at({path, 1})
         .hint("name it operation: all_reduce, all_gather...");
   const TableColumn* communicator =

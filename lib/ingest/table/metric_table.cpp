@@ -216,7 +216,7 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
                    "walltime", "timems", "tsns", "timens"});
   if (when == nullptr) when = table.first(Use::time);
   if (when == nullptr)
-    return fail("there is no column of times")
+    return fail("it has no time column")
         .at({path, 0})
         .hint("name it time or timestamp: seconds, ms or ns since 1970, or 2026-11-21T03:19:38Z");
   TableTimes read = table_times(*when);
@@ -240,7 +240,7 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
   else
     CULPRIT_CHECK(read_wide(from, options, out, builder));
   if (builder.samples() == 0)
-    return fail("there is no value with a time and an owner")
+    return fail("it has no value with a time and an owner")
         .at({path, 0})
         .hint(
             "a long table has the columns time, host, metric, value; a wide one time and a column "
