@@ -359,6 +359,16 @@ bool printed_before(const Evidence& e, const Finding& word) {
   return same_log;
 }
 
+// In its log, and all of it behind it: what processes print that are being ended.
+bool printed_after(const Finding& f, const Finding& word) {
+  return !f.evidence.empty() &&
+         std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+           return std::any_of(
+               word.evidence.begin(), word.evidence.end(),
+               [&](const Evidence& said) { return said.member == e.member && said.line < e.line; });
+         });
+}
+
 // A process failed by itself, and communication with it: the log has both before the word.
 bool failed_before_the_word(const Walk& w, const Finding& word) {
   const bool ended =
@@ -420,7 +430,7 @@ Answer user_request(Walk& w) {
       return ruled_out(say(Phrase::rank_reports_cuda_error));
     if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
         f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
-        f.symptom != Symptom::job_hang && aborted(w))
+        f.symptom != Symptom::job_hang && aborted(w) && !printed_after(f, *stop))
       return ruled_out(say(Phrase::aborted_undated));
     // Nobody waits for half an hour because the scheduler ends the job.
     if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == Symptom::job_hang &&

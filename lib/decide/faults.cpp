@@ -146,6 +146,25 @@ Answer without_story(Walk& w, const Cause& first, const std::vector<const Findin
 
 }  // namespace
 
+namespace {
+
+// How many machines show the fault, with those that came to it after the first failure.
+std::size_t with_later(const Walk& w, const std::string& event_class, std::set<Host> hosts) {
+  for (const Excluded& e : w.first.excluded)
+    if (e.reason == Exclusion::after_failure && e.finding->event_class == event_class)
+      hosts.insert(e.finding->hosts.begin(), e.finding->hosts.end());
+  return hosts.size();
+}
+
+// A scheduler asks its nodes one after the other: it misses those that went in one moment within
+// minutes.
+bool lost_together(const Walk& w, const std::string& event_class, const std::set<Host>& hosts) {
+  return event_class == "slurm_node_fail" && hosts.size() > 1 &&
+         shared_by(w, with_later(w, event_class, hosts));
+}
+
+}  // namespace
+
 Answer critical_errors(Walk& w) {
   const Cause* c = w.best(CauseKind::machine);
   if (c == nullptr) {
@@ -165,7 +184,8 @@ Answer critical_errors(Walk& w) {
       return ruled_out(say(Phrase::all_hosts_of_switch, event_class,
                            switch_below_which_all(w, hosts), hosts.size()));
   for (const auto& [event_class, hosts] : by_class)
-    if (shared_by(w, hosts.size()) || (event_class == kPowerLost && hosts.size() > 1))
+    if (shared_by(w, hosts.size()) || lost_together(w, event_class, hosts) ||
+        (event_class == kPowerLost && hosts.size() > 1))
       return ruled_out(
           say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size()));
   const Finding& f = *c->findings.front();
@@ -223,14 +243,6 @@ Answer critical_errors(Walk& w) {
   drain(w, c->hosts, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::class_first, f.event_class, list(who), at(c->start)));
-}
-
-// How many machines show the fault, with those that came to it after the first failure.
-static std::size_t with_later(const Walk& w, const std::string& event_class, std::set<Host> hosts) {
-  for (const Excluded& e : w.first.excluded)
-    if (e.reason == Exclusion::after_failure && e.finding->event_class == event_class)
-      hosts.insert(e.finding->hosts.begin(), e.finding->hosts.end());
-  return hosts.size();
 }
 
 Answer shared_cause(Walk& w) {

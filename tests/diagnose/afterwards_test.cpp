@@ -193,5 +193,69 @@ TEST_F(Afterwards, JsonRecordsWithALineAreALog) {
   EXPECT_TRUE(diagnose().fired(Analysis::classify, "auth_failed") != nullptr);
 }
 
+TEST_F(Afterwards, StepsTakeAFailedConnectionBack) {
+  const std::string reset =
+      "ERROR:root:Retrying upload of shard 3 (attempt 1 of 5): [Errno 104] Connection reset by "
+      "peer\n";
+  write("rank_0.log", steps(1, 20) + reset + steps(21, 60) + "[after training is done] datetime\n");
+  EXPECT_EQ(diagnose().verdict.action, Action::none);
+  rewrite("rank_0.log", steps(1, 20) + steps(21, 60) + reset);
+  EXPECT_NE(diagnose().verdict.action, Action::none);
+}
+
+TEST_F(Afterwards, ARequestToAWebServiceThatNothingCaughtEndsTheJob) {
+  const auto judged = [&](const std::string& exception) {
+    rewrite("rank_0.log",
+            "Traceback (most recent call last):\n  File \"/app/train.py\", line 8, in <module>\n"
+            "    main()\n" +
+                exception + "\n");
+    return diagnose().verdict.action;
+  };
+  EXPECT_EQ(judged("huggingface_hub.errors.HfHubHTTPError: 429 Client Error: Too Many Requests for "
+                   "url: https://huggingface.co/api/models/x"),
+            Action::repair);
+  EXPECT_NE(judged("ConnectionRefusedError: [Errno 111] Connection refused"), Action::repair)
+      << "it may have called another rank";
+}
+
+TEST_F(Afterwards, AFatalSignalThatFaulthandlerPrintsIsTheEndOfAProcess) {
+  write(
+      "rank_0.log",
+      "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f2a (most recent call "
+      "first):\n  File \"/app/model.py\", line 7 in forward\n  File \"/app/train.py\", line 90 in "
+      "main\n  File \"/app/train.py\", line 99 in <module>\n");
+  EXPECT_TRUE(diagnose().fired(Analysis::classify, "proc_sigsegv") != nullptr);
+}
+
+TEST_F(Afterwards, ProcessesThatAreBeingEndedMayAbort) {
+  const std::string word =
+      "slurmstepd: error: *** STEP 4711.0 ON kx-1 CANCELLED AT 2026-10-14T04:22:46 ***\n";
+  const std::string lost =
+      "[rank5]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection "
+      "closed "
+      "by peer [10.0.0.7]:4031\n";
+  const std::string aborted = "srun: error: kx-2: task 5: Aborted\n";
+  write("slurm-4711.out", steps(1, 60) + word + lost + aborted);
+  EXPECT_EQ(diagnose().verdict.action, Action::none);
+  rewrite("slurm-4711.out", steps(1, 60) + lost + word + aborted);
+  EXPECT_NE(diagnose().verdict.action, Action::none);
+}
+
+TEST_F(Afterwards, NodesThatTheSchedulerMissesOneAfterTheOtherShareACause) {
+  const auto judged = [&](int lost) {
+    std::string log;
+    for (int i = 1; i <= lost; ++i)
+      log += "[2026-10-14T04:22:" + std::to_string(10 + 6 * i) + ".108] error: Nodes kx-" +
+             std::to_string(i) + " not responding, setting DOWN\n";
+    rewrite("slurmctld.log", log);
+    return diagnose();
+  };
+  std::string ranks = steps(1, 60);
+  for (int i = 1; i <= 16; ++i) write("out/kx-" + std::to_string(i) + ".log", ranks);
+  const Answer rack = judged(8);
+  EXPECT_NE(rack.verdict.action, Action::isolate) << report::words(rack.verdict.summary);
+  EXPECT_TRUE(rack.targets(SubjectKind::host).empty());
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test
