@@ -3,6 +3,7 @@
 
 #include "analyze/hang/hang.hpp"
 #include "analyze/faults/silence.hpp"
+#include "model/confidence.hpp"
 #include "support/ranks.hpp"
 
 namespace culprit::analyze {
@@ -56,6 +57,56 @@ TEST(Hang, StepsAfterTheDumpsSayThatTheJobMoved) {
   Facts facts = dumped_and_logged(20 * kSecond, 50 * kSecond);
   facts.progress[0].rows *= 8;
   EXPECT_EQ(judged(facts).at(0).outcome, Outcome::fired);
+}
+
+// Seven of eight ranks dumped `age` after the last launch and wait for rank 7, whose stack is all
+// there is of it.
+Finding waited_for(Doing doing, Nanoseconds age) {
+  Facts facts;
+  CollectiveReport report;
+  report.source = CollectiveSource::recorder;
+  report.pending = 7;
+  for (std::int64_t r = 0; r < 7; ++r) {
+    MemberRow m;
+    m.id = r + 1;
+    m.path = "dumps/rank_" + std::to_string(r);
+    m.mtime_s = (kDumped + age) / kSecond;
+    facts.members.push_back(m);
+    RecorderRow d;
+    d.place.member = m.id;
+    d.source = CollectiveSource::recorder;
+    d.rank = Rank(r);
+    facts.recorders.push_back(d);
+    CollectiveSample c;
+    c.row.place.member = m.id;
+    c.row.source = CollectiveSource::recorder;
+    c.row.rank = Rank(r);
+    c.row.time = {Clock::utc, kDumped, 1};
+    c.row.state = "scheduled";
+    c.row.timeout_ms = 600'000;
+    facts.collectives.push_back(c);
+    report.seen.push_back(Rank(r));
+  }
+  Leaf leaf;
+  leaf.kind = StopKind::no_dump;
+  leaf.ranks = Ranks({7});
+  leaf.waiting = 7;
+  leaf.confidence = 0.6;
+  report.leaves.push_back(leaf);
+  StackReport stacks;
+  StackProcess process;
+  process.rank = Rank(7);
+  process.role = "trainer";
+  process.stage.doing = doing;
+  stacks.processes.push_back(process);
+  return hang(facts, {}, {}, report, stacks, {}).at(0);
+}
+
+TEST(Hang, NoGPUIsWaitedForForMinutes) {
+  EXPECT_GE(waited_for(Doing::gpu, 120 * kSecond).confidence, confidence::kExactWait);
+  EXPECT_LT(waited_for(Doing::gpu, 30 * kSecond).confidence, confidence::kExactWait);
+  EXPECT_LT(waited_for(Doing::compile, 120 * kSecond).confidence, confidence::kExactWait)
+      << "compiling takes minutes";
 }
 
 Signal timed_out(Rank rank) {

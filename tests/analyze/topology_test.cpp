@@ -292,6 +292,23 @@ TEST(MakeTopology, ManifestAndLog) {
   EXPECT_EQ(t.notes.size(), 1u);  // two values for tp
 }
 
+TEST(MakeTopology, RanksThatAreLeftAreTheHostsThatIsLeft) {
+  Facts facts = with_manifest("", 6);
+  facts.manifest->hosts = Hosts({"a", "b", "c"});
+  for (std::int64_t r = 0; r < 4; ++r) {
+    RankRow row;
+    row.rank = Rank(r);
+    row.host = Host(r < 2 ? "c" : "a");
+    facts.ranks.push_back(row);
+  }
+  EXPECT_EQ(make_topology(facts).where(Rank(5)), "rank 5 (b)");
+  facts.ranks.pop_back();
+  EXPECT_EQ(make_topology(facts).where(Rank(5)), "rank 5") << "host a may have another one";
+  facts.world_size = 0;
+  facts.world_counted = true;
+  EXPECT_EQ(make_topology(facts).where(Rank(5)), "rank 5");
+}
+
 TEST(MakeTopology, HostsAndSwitches) {
   Facts facts;
   for (const char* name : {"a1", "a2", "b1"}) {

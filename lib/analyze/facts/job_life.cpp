@@ -49,7 +49,10 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
   if (names.empty() && facts.world_size > 0 && !facts.world_counted &&
       facts.ranks.size() >= static_cast<std::size_t>(facts.world_size)) {
     for (const RankRow& r : facts.ranks) {
-      if (!r.host) return {};
+      if (!r.host) {
+        names.clear();
+        break;
+      }
       names.insert(*r.host);
     }
   }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/job_life.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/phrases.hpp"
@@ -863,10 +864,39 @@ void take_commands(const Stated& stated, const Facts& facts, Topology& out) {
 
 }  // namespace
 
+namespace {
+
+// All hosts of the job but one have the same number of ranks, and so many are left: they are its.
+void place_what_is_left(const Facts& facts, Topology& out) {
+  const std::int64_t world = facts.world_counted ? 0 : facts.world_size;
+  const std::vector<Host> hosts = hosts_of_job(facts);
+  if (world < 1 || world > kMostRanks || hosts.size() < 3) return;
+  std::map<Host, std::int64_t> ranks_on;
+  for (const Host& host : hosts) ranks_on.emplace(short_host(host), 0);
+  for (const auto& [rank, host] : out.host_of) {
+    const auto own = ranks_on.find(short_host(host));
+    if (own == ranks_on.end() || !is_rank_of(world, rank)) return;
+    ++own->second;
+  }
+  const auto n = static_cast<std::int64_t>(hosts.size());
+  if (world % n != 0) return;
+  std::optional<Host> empty;
+  for (const auto& [host, ranks] : ranks_on) {
+    if (ranks == world / n) continue;
+    if (ranks != 0 || empty) return;
+    empty = host;
+  }
+  if (!empty) return;
+  for (std::int64_t r = 0; r < world; ++r) out.host_of.emplace(Rank(r), *empty);
+}
+
+}  // namespace
+
 Topology make_topology(const Facts& facts) {
   Topology out;
   for (const RankRow& row : facts.ranks)
     if (row.host) out.host_of.emplace(row.rank, *row.host);
+  place_what_is_left(facts, out);
   add_switches(facts, out);
 
   const Stated manifest = stated_by_manifest(facts);

@@ -894,9 +894,12 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     if (out.size() >= 16) break;
     Finding f = named(base, s, topology);
     while (!ids.insert(f.id).second) f.id += "+";
-    // What all members have joined takes milliseconds, in whatever phase the job was: minutes
-    // without any launch prove it.
-    const bool joined = s.kind == StopKind::network && still.quiet &&
+    // What all members have joined takes milliseconds, in whatever phase the job was, and what a
+    // host waits for on its GPU takes seconds: minutes without any launch prove it.
+    const bool device = s.kind == StopKind::host_stopped && s.wait == WaitKind::device &&
+                        s.ranks.size() == 1 &&
+                        s.waiting + 1 >= static_cast<std::int64_t>(collectives.seen.size());
+    const bool joined = (s.kind == StopKind::network || device) && still.quiet &&
                         *still.quiet >= StandstillParams{}.joined &&
                         collectives.source == CollectiveSource::recorder;
     const bool stands = standing || joined;
