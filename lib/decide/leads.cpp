@@ -32,6 +32,17 @@ int weight(const Finding& f) {
   return f.role == Role::cascade ? 3 : 1;
 }
 
+// A machine's warning from the moment on at which the steps of an unfinished job stopped.
+bool when_steps_stopped(const Walk& w, const Finding& f) {
+  const auto &done = w.incident.last_iteration, &planned = w.incident.planned_iterations;
+  const auto& last = w.incident.last_progress;
+  if (f.role != Role::root || f.origin != Origin::kernel || !f.start || !last || !done ||
+      !planned || *done >= *planned)
+    return false;
+  return *f.start + f.uncertainty + w.incident.step_time >= *last &&
+         *f.start <= *last + w.incident.step_time + w.params.cleanup;
+}
+
 // What was sorted out: whether for want of a time or of a second report, and not because it is
 // known to be innocent.
 using Sorted = std::map<const Finding*, bool>;
@@ -82,7 +93,9 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
     return at != sorted.end() && at->second;
   };
   for (const Finding& f : w.incident.findings)
-    if (weight(f) > 1 && (sorted.count(&f) == 0 || unproven(&f))) out.push_back(&f);
+    if ((weight(f) > 1 || (weight(f) == 1 && when_steps_stopped(w, f))) &&
+        (sorted.count(&f) == 0 || unproven(&f)))
+      out.push_back(&f);
   sort_rows(out, [&](const Finding* a, const Finding* b) {
     const auto key = [&](const Finding* f) {
       const Evidence* first = f->evidence.empty() || f->start ? nullptr : &f->evidence.front();

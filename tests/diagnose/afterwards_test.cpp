@@ -257,5 +257,24 @@ TEST_F(Afterwards, NodesThatTheSchedulerMissesOneAfterTheOtherShareACause) {
   EXPECT_TRUE(rack.targets(SubjectKind::host).empty());
 }
 
+TEST_F(Afterwards, AMachinesWarningIsALeadWhereTheStepsOfAnUnfinishedJobStop) {
+  const auto judged = [&](int warned) {
+    std::string log;
+    for (int i = 10; i < 40; ++i)
+      log += "[2026-10-14 04:" + std::to_string(i) + ":00] iteration " + std::to_string(i) +
+             "/ 5000 | elapsed time per iteration (ms): 60000.0 | lm loss: 2.5 |\n";
+    rewrite("rank_0.log", log);
+    rewrite(
+        "kx-1/messages",
+        "Oct 14 03:00:00 kx-1 kernel: Linux version 5.15.0\nOct 14 04:" + std::to_string(warned) +
+            ":20 kx-1 kernel: NVRM: Xid (PCI:0000:4e:00): 64, pid='<unknown>', "
+            "name=<unknown>, Row Remapper Error: All reserved rows for bank are "
+            "remapped\n");
+    return diagnose().verdict.action;
+  };
+  EXPECT_EQ(judged(39), Action::investigate);
+  EXPECT_EQ(judged(20), Action::none);
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test
