@@ -310,7 +310,14 @@ class Sieve {
     for (const ExitFact& x : incident_.exits) {
       if (x.host && (x.code == -9 || x.code == 137)) killed_.insert(*x.host);
       if (x.host && (x.code == -11 || x.code == 139)) crashed_.insert(*x.host);
+      if ((x.code == -6 || x.code == 134) && (first_abort_ == nullptr || before(x, *first_abort_)))
+        first_abort_ = &x;
     }
+  }
+
+  static bool before(const ExitFact& a, const ExitFact& b) {
+    if (a.evidence.member == b.evidence.member) return a.evidence.line < b.evidence.line;
+    return a.time && b.time && *a.time < *b.time;
   }
 
   // Its host is an end of something that broke, as far as ends are known.
@@ -494,6 +501,9 @@ class Sieve {
         (kind == CauseKind::crash && crashed_.count(*f.host) != 0))
       return true;
     if (f.origin == Origin::kernel && names_process(f)) return true;
+    // Processes report a CUDA error, and the first that ended itself was there.
+    if (gpu_fault(f) && cuda_error_ && first_abort_ != nullptr && first_abort_->host == f.host)
+      return true;
     const auto witnesses = witnesses_.find(*f.host);
     return witnesses != witnesses_.end() && witnesses->second.size() > witnesses->second.count(&f);
   }
@@ -700,6 +710,7 @@ class Sieve {
   const Finding* memory_ = nullptr;  // GPU memory that ran out on several hosts, the first time
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
+  const ExitFact* first_abort_ = nullptr;  // by its place in one log, or by time
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
   bool job_names_root_ = false;  // the job itself prints what may be a cause
   bool all_left_with_0_ = false;

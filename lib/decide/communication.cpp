@@ -54,6 +54,22 @@ Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Fi
   return taken(diag.why);
 }
 
+// A process on that machine had ended by then, as those say that saw it end: it takes its
+// connections along, and the machine lives on.
+bool process_ended_there(const Walk& w, const Finding& diag) {
+  constexpr Nanoseconds kClocks = 2 * kSecond;
+  const auto is = [](const ExitFact& x, int signal) {
+    return x.code == -signal || x.code == 128 + signal;
+  };
+  return diag.host &&
+         std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [&](const ExitFact& x) {
+           // SIGABRT and SIGTERM come of what others failed with.
+           if (x.code == 0 || is(x, 6) || is(x, 15) || x.host != diag.host) return false;
+           if (x.time && diag.start) return *x.time <= *diag.start + diag.uncertainty + kClocks;
+           return is(x, 7) || is(x, 9) || is(x, 11);
+         });
+}
+
 }  // namespace
 
 Answer root_diag(Walk& w) {
@@ -95,6 +111,8 @@ Answer root_diag(Walk& w) {
     return {diag->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                 : StepOutcome::not_enough_evidence,
             diag->why};
+  if (process_ended_there(w, *diag))
+    return ruled_out(say(Phrase::process_ended_first, *diag->host));
   if (const auto others = links_down_elsewhere(w, *diag); !others.empty())
     return sources_disagree(w, *diag, others);
   Verdict& v = w.verdict;

@@ -14,7 +14,8 @@
 namespace culprit::decide {
 
 Answer bundle_empty(Walk& w) {
-  if (!w.incident.findings.empty() || !w.incident.exits.empty() || w.incident.any_training_output)
+  if (!w.incident.findings.empty() || !w.incident.exits.empty() || w.incident.completed ||
+      w.incident.any_training_output)
     return ruled_out(say(Phrase::bundle_has_logs));
   w.verdict.action = Action::investigate;
   w.verdict.precision = Precision::candidates;
@@ -447,6 +448,11 @@ Answer user_request(Walk& w) {
         f.severity >= Severity::distributed && aborted(w))
       return ruled_out(say(Phrase::aborted_with_scheduler));
   }
+  // Whoever looks at the stacks of a job that stands ends it.
+  if (stop->event_class == "scheduler_teardown")
+    for (const Finding& f : w.incident.findings)
+      if (f.analysis == Analysis::hang && f.outcome == Outcome::fired)
+        return ruled_out(say(Phrase::ranks_were_waiting));
   if (stop->event_class == "scheduler_teardown" && failed_before_the_word(w, *stop))
     return ruled_out(say(Phrase::communication_failed_before_scheduler));
   if (stop->event_class == "scheduler_teardown" &&

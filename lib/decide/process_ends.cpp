@@ -56,13 +56,22 @@ Host unreached(const Finding& f, const Cause& c) {
 
 // What one host reports of itself explains what all report of the meeting.
 const Finding& most_specific(const Walk& w, const Cause& c) {
+  // What another of them leads to says less than that one.
+  std::vector<const Finding*> own;
   for (const Finding* f : c.findings)
+    if (std::none_of(c.findings.begin(), c.findings.end(), [&](const Finding* other) {
+          const auto& next = other->leads_to;
+          return other->event_class != f->event_class &&
+                 std::find(next.begin(), next.end(), f->event_class) != next.end();
+        }))
+      own.push_back(f);
+  for (const Finding* f : own)
     if (f->scope == Scope::host_local && f->severity == Severity::critical && f->host &&
         w.incident.machines.count(*f->host) > 0)
       return *f;
-  for (const Finding* f : c.findings)
+  for (const Finding* f : own)
     if (f->scope == Scope::host_local && f->severity == Severity::critical) return *f;
-  return *c.findings.front();
+  return own.empty() ? *c.findings.front() : *own.front();
 }
 
 Text signal_name(std::int64_t code) {

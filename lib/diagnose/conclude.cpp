@@ -8,6 +8,7 @@
 #include "analyze/facts/identity.hpp"
 #include "analyze/facts/job_life.hpp"
 #include "analyze/facts/rank_map.hpp"
+#include "analyze/facts/step_lines.hpp"
 #include "decide/decide.hpp"
 #include "holdings.hpp"
 #include "identity.hpp"
@@ -25,7 +26,10 @@ namespace {
 
 std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
   std::vector<decide::ExitFact> out;
+  const analyze::StepLines steps(facts);
   for (const ExitRow& x : facts.exits) {
+    // The end of an earlier run, or of a tool, that the log of this one holds.
+    if (!x.time_ns && steps.follow(x.place.member, x.place.line)) continue;
     if (facts.earlier_output.count(x.place.member) > 0 ||
         (facts.start_is_known && facts.job_start && x.time_ns &&
          *x.time_ns + kMinute < *facts.job_start))

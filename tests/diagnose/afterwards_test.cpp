@@ -276,5 +276,50 @@ TEST_F(Afterwards, AMachinesWarningIsALeadWhereTheStepsOfAnUnfinishedJobStop) {
   EXPECT_EQ(judged(20), Action::none);
 }
 
+TEST_F(Afterwards, AProcessThatWasKilledTakesItsConnectionsAlong) {
+  const auto judged = [&](const std::string& killed) {
+    for (const char* host : {"kx-2", "kx-3", "kx-4", "kx-5"})
+      rewrite(std::string("out/") + host + ".log",
+              std::string(host) +
+                  ":410:419 [0] 2026-10-14 04:22:47 misc/socket.cc:50 NCCL WARN socketProgress: "
+                  "Connection closed by remote peer kx-1<55178>\n");
+    rewrite("out/kx-1.log", "[2026-10-14 04:00:00] hello\n" + killed);
+    return diagnose().verdict.action;
+  };
+  EXPECT_NE(
+      judged("E1014 04:22:45.000000 402 torch/distributed/elastic/multiprocessing/api.py:869] "
+             "failed (exitcode: -9) local_rank: 2 (pid: 41277) of binary: /opt/bin/python\n"),
+      Action::isolate);
+}
+
+TEST_F(Afterwards, TheEndOfAnEarlierRunThatTheLogQuotesIsNoEndOfThisOne) {
+  const std::string word =
+      "slurmstepd: error: *** STEP 4711.0 ON kx-1 CANCELLED AT 2026-10-14T04:22:46 DUE TO TIME "
+      "LIMIT "
+      "***\n";
+  const std::string aborted = "srun: error: kx-7: task 53: Aborted (core dumped)\n";
+  const std::string lost =
+      "[rank5]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection "
+      "closed "
+      "by peer [10.0.0.7]:4031\n";
+  write("slurm-4711.out", aborted + steps(1, 60) + word + lost);
+  EXPECT_EQ(diagnose().verdict.action, Action::none);
+}
+
+TEST_F(Afterwards, StepTimesOfHomeMadeLoops) {
+  std::string log;
+  for (int i = 10; i < 50; ++i)
+    log += "[2026-10-14 04:" + std::to_string(i) + ":00] iter " + std::to_string(i * 10) +
+           " loss 3.0013 time/iter 5.737s (ref 3.55s)\n";
+  write("rank_0.log", log);
+  write("rank_1.log",
+        "trainer/0 2026-10-14 04:49:58 [titan] INFO - step: 2300  loss:  2.6248  memory: "
+        "61.42GiB(77.65%)  tps: 5,690  mfu: 41.35%  step_time: 2.30s\n");
+  const Answer answer = diagnose();
+  ASSERT_EQ(answer.resolved.facts.progress.size(), 2u);
+  EXPECT_EQ(answer.resolved.facts.progress[0].last.iteration_ms, 5737.0);
+  EXPECT_EQ(answer.resolved.facts.progress[1].last.iteration_ms, 2300.0);
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test

@@ -8,6 +8,7 @@
 
 #include "analyze/facts/job_pods.hpp"
 #include "analyze/facts/scheduler_job.hpp"
+#include "analyze/facts/step_lines.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -367,36 +368,6 @@ struct EventGroup {
   Speaker speaker = Speaker::job;          // of all of its rows, of what no device reports
 };
 
-// Where a log counts steps, and how many lines of it one step takes.
-class StepLines {
- public:
-  explicit StepLines(const Facts& facts) {
-    for (const ProgressSpan& p : facts.progress)
-      if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
-        spans_[p.member].push_back(&p);
-  }
-  // A buffer may print some steps behind the error that ended them.
-  bool follow(const EventRow& e) const {
-    constexpr std::uint64_t kSteps = 10;
-    const auto spans = spans_.find(e.place.member);
-    return spans != spans_.end() &&
-           std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
-             const std::uint64_t last = p->last.place.line, first = p->first.place.line;
-             // Every rank may print each step: then steps are fewer than rows.
-             std::uint64_t steps = p->rows - 1;
-             if (p->first.iteration && p->last.iteration)
-               steps = *p->last.iteration > *p->first.iteration
-                           ? std::min(steps, static_cast<std::uint64_t>(*p->last.iteration -
-                                                                        *p->first.iteration))
-                           : 0;
-             return e.last_line < last && (last - e.last_line) * steps > kSteps * (last - first);
-           });
-  }
-
- private:
-  std::map<MemberId, std::vector<const ProgressSpan*>> spans_;
-};
-
 std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack) {
   const ProgramOutput output(facts);
   const StepLines steps(facts);
@@ -409,7 +380,7 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
     const Speaker speaker = hearsay || stranger ? Speaker::job : output.speaker(facts, e, pack);
     const bool before =
         before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty);
-    const bool over = !e.time_ns && steps.follow(e);
+    const bool over = !e.time_ns && steps.follow(e.place.member, e.last_line);
     EventGroup& group = groups[key_of(e) +
                                (hearsay                       ? "\x1fhearsay"
                                 : stranger                    ? "\x1fstranger"

@@ -174,7 +174,7 @@ Outcome read_srun(const TextLine& line, Reading& reading) {
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.source = "srun";
-  row.host = Host(host);
+  if (host.find('[') == std::string::npos) row.host = Host(host);  // a list names no single one
   if (!code.empty())
     row.code = code.size() < 6 ? std::strtoll(code.c_str(), nullptr, 10) : 1;
   else if (how == "Killed" || how == "Out Of Memory")

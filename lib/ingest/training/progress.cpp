@@ -250,15 +250,17 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   for (const std::string_view other :
        {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "{'loss'",
-        "RunningAvg", "'train_loss'", "  tps: ", " skipped="})
+        "RunningAvg", "'train_loss'", " skipped="})
     if (text.find(other) != std::string_view::npos) return {};
-  if (text.find("grad_norm: ") != std::string_view::npos && of_torchtitan(text)) return {};
+  if (of_torchtitan(text) && (text.find("grad_norm: ") != std::string_view::npos ||
+                              text.find("  tflops: ") != std::string_view::npos))
+    return {};
   static const re2::RE2 kStep(
       R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
   // the start, unless it is in ms.
   static const re2::RE2 kTook(
-      R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time[ _]per[ _](?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?\s*[=:]\s*(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+      R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
   // "41 ms/step", "1.2s/it", "39.9s/10it": the unit says what it is a time of.
   static const re2::RE2 kTimePerStep(
       R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
@@ -312,10 +314,10 @@ constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 // The step, not the loss: progress bars are full of losses. A loss or a time per step must be there
 // too: counters called global_step are everywhere.
 constexpr std::string_view kGenericWords[] = {
-    " step=",   " step:",     "step: ",   "|step=",   "[step ",   "global_step=", "iteration=",
-    " step ",   "iteration:", " iter=",   " iter:",   " Step ",   "ms/step",      " s/step",
-    "s/iter",   "| loss 0",   "| loss 1", "| loss 2", "| loss 3", "| loss 4",     "| loss 5",
-    "| loss 6", "| loss 7",   "| loss 8", "| loss 9"};
+    " step=",   " step:",   "step: ",     "|step=",   "[step ",   "global_step=", "iteration=",
+    " step ",   " iter ",   "iteration:", " iter=",   " iter:",   " Step ",       "ms/step",
+    " s/step",  "s/iter",   "| loss 0",   "| loss 1", "| loss 2", "| loss 3",     "| loss 4",
+    "| loss 5", "| loss 6", "| loss 7",   "| loss 8", "| loss 9"};
 constexpr std::string_view kStepTimeWords[] = {"ms/step", " s/step", "s/iter",  "s/10it",
                                                "s/20it",  "s/50it",  "s/100it", "s/10 it",
                                                "s/20 it", "s/50 it", "s/100 it"};

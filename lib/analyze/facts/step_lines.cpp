@@ -1,0 +1,30 @@
+#include "analyze/facts/step_lines.hpp"
+
+#include <algorithm>
+
+namespace culprit::analyze {
+
+StepLines::StepLines(const Facts& facts) {
+  for (const ProgressSpan& p : facts.progress)
+    if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
+      spans_[p.member].push_back(&p);
+}
+
+bool StepLines::follow(MemberId member, std::uint64_t line) const {
+  constexpr std::uint64_t kSteps = 10;
+  const auto spans = spans_.find(member);
+  return spans != spans_.end() &&
+         std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
+           const std::uint64_t last = p->last.place.line, first = p->first.place.line;
+           // Every rank may print each step: then steps are fewer than rows.
+           std::uint64_t steps = p->rows - 1;
+           if (p->first.iteration && p->last.iteration)
+             steps = *p->last.iteration > *p->first.iteration
+                         ? std::min(steps, static_cast<std::uint64_t>(*p->last.iteration -
+                                                                      *p->first.iteration))
+                         : 0;
+           return line < last && (last - line) * steps > kSteps * (last - first);
+         });
+}
+
+}  // namespace culprit::analyze
