@@ -65,20 +65,37 @@ bool begins_with_action(std::string_view head) {
   });
 }
 
-// At its end it says what was read.
-bool is_text_report(std::string_view head, int fd) {
-  if (!begins_with_action(head)) return false;
-  const std::string text = whole_text(fd);
+// Of what stands behind the line of what was read: nothing, or notes.
+bool only_notes(std::string_view rest) {
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.starts_with("\x1b[")) line.remove_prefix(std::min(line.find('m') + 1, line.size()));
+    if (!line.empty() && line[0] != ' ' && line[0] != '\x1b' && !line.starts_with("note"))
+      return false;
+  }
+  return true;
+}
+
+// At its end it says what was read. A log may begin with a report that a launcher printed: it goes
+// on behind that.
+bool is_text_report(std::string_view text) {
+  constexpr std::size_t kTail = 8192;
+  if (!begins_with_action(text)) return false;
+  text = text.substr(text.size() - std::min(text.size(), kTail));
   for (std::size_t at = 0; (at = text.find("read ", at)) != std::string::npos; ++at) {
     if (at > 0 && text[at - 1] != '\n' && text[at - 1] != 'm') continue;
-    std::string_view rest = std::string_view(text).substr(at, 400);
+    std::string_view rest = text.substr(at, 400);
     bool all = true;  // the line is broken where the terminal ends
     for (const std::string_view word : {"used,", "skipped,", "rejected;"}) {
       const std::size_t found = rest.find(word);
       all = all && found != std::string_view::npos;
       rest = all ? rest.substr(found) : std::string_view();
     }
-    if (all) return true;
+    if (!all) continue;
+    const std::size_t behind = static_cast<std::size_t>(rest.data() - text.data());
+    return only_notes(text.substr(std::min(text.find('\n', behind), text.size())));
   }
   return false;
 }
@@ -104,7 +121,7 @@ bool is_own_report(int fd) {
   // their order. Deeper ones are indented further.
   if (head.starts_with("{\n  \""))
     return whole_text(fd).find("\n  \"schema\": \"culprit.diagnosis/") != std::string::npos;
-  return is_text_report(head, fd);
+  return begins_with_action(head) && is_text_report(whole_text(fd));
 }
 
 bool may_be_report(std::string_view name) {
@@ -120,14 +137,18 @@ bool is_own_database(std::string_view head) {
   return of_application(head, kIncident) || of_application(head, kFleet);
 }
 
-bool is_own_report(std::string_view head) {
-  if (is_signed_report(head.substr(0, 1024))) return true;
-  const auto says = [&](std::string_view word) {
-    return head.find(word) != std::string_view::npos;
-  };
-  if (head.starts_with("{\n  \"bundle\": {\n    \"bytes\": "))
-    return says("\n    \"rejected\": ") && says("\n    \"skipped\": ") && says("\n    \"used\": ");
-  return begins_with_action(head) && says("EVIDENCE") && (says("NEXT STEPS") || says("THE LADDER"));
+bool is_own_report(std::string_view head, bool whole) {
+  if (head.starts_with("<") && is_signed_report(head.substr(0, 1024))) return true;
+  if (head.starts_with("{")) {
+    const auto says = [&](std::string_view word) {
+      return head.find(word) != std::string_view::npos;
+    };
+    return is_signed_report(head.substr(0, 1024)) ||
+           (head.starts_with("{\n  \"bundle\": {\n    \"bytes\": ") &&
+            says("\n    \"rejected\": ") && says("\n    \"skipped\": ") &&
+            says("\n    \"used\": "));
+  }
+  return whole && is_text_report(head);
 }
 
 std::vector<std::string> own_files(int fd, const std::vector<std::string>& names) {

@@ -10,9 +10,9 @@ namespace culprit::bundle {
 // An incident.db or a fleet.db, by its first bytes (72 suffice).
 bool is_own_database(std::string_view head);
 
-// A report in any format, by what our writers print in its first kilobytes: of a member that is
-// read once, as those of an archive are.
-bool is_own_report(std::string_view head);
+// A report, by its first kilobytes alone: of a member that is read once, as those of an archive
+// are. The text for a terminal only where these are all there is.
+bool is_own_report(std::string_view head, bool whole);
 
 // Which of these names of one folder are ours: databases, what SQLite keeps beside them, the
 // reports beside an incident.db, and reports in any format wherever they lie. `fd` is the folder;

@@ -37,10 +37,10 @@ std::string peer_of(const Finding& f) {
   return line == nullptr ? std::string() : line->peer.value_or("");
 }
 
-// Without a time: each of its lines stands before steps of the same log.
+// Each of its lines stands before steps of the same log, and not all of these have a time.
 bool steps_after(const Finding& f) {
   const auto* line = std::get_if<LineFacts>(&f.facts);
-  return !f.start && line != nullptr && line->steps_after;
+  return line != nullptr && line->steps_after;
 }
 
 // One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts.

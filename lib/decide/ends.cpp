@@ -114,15 +114,18 @@ Text failure(const Walk& w, Unplaced unplaced) {
       worst = x.code;
   const bool zero = ended_well(w);
   const std::set<const Finding*> surroundings = surroundings_of(w, unplaced);
-  const bool trouble =
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
-        return f.outcome == Outcome::fired && f.severity >= Severity::distributed &&
-               f.analysis == Analysis::classify && f.role != Role::confirmation &&
-               surroundings.count(&f) == 0 && f.symptom != Symptom::nan_value &&
-               !(f.role == Role::cascade && went_on(w.incident, w.params, f)) &&
-               !(word != nullptr && ended_with(w, f, *word)) &&
-               !(f.cause == CauseKind::outside && before_this_run(w.incident.history, f));
-      });
+  bool trouble = false, communication = false;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || f.severity < Severity::distributed ||
+        f.analysis != Analysis::classify || f.role == Role::confirmation ||
+        surroundings.count(&f) > 0 || f.symptom == Symptom::nan_value ||
+        (f.role == Role::cascade && went_on(w.incident, w.params, f)) ||
+        (word != nullptr && ended_with(w, f, *word)) ||
+        (f.cause == CauseKind::outside && before_this_run(w.incident.history, f)))
+      continue;
+    trouble = true;
+    communication = communication || f.role == Role::cascade;
+  }
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::hang && f.outcome == Outcome::fired)
       return say(Phrase::ranks_were_waiting);
@@ -152,7 +155,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
   // Whoever leaves last loses its peers, behind the framework's last word on a run that went well.
   const bool closed =
       w.incident.closing && w.best() == nullptr && !timed_out(w) && !broke_before_closing(w);
-  if (trouble && !closed && after_effects(w)) return say(Phrase::failed_communication_exit_0);
+  if (communication && !closed && after_effects(w)) return say(Phrase::failed_communication_exit_0);
   return {};
 }
 
@@ -360,13 +363,17 @@ bool printed_before(const Evidence& e, const Finding& word) {
   return same_log;
 }
 
-// In its log, and all of it behind it: what processes print that are being ended.
-bool printed_after(const Finding& f, const Finding& word) {
+// In its log, and all of it behind it: what processes print that are being ended. Where steps
+// follow the word it ended an earlier run.
+bool printed_after(const Walk& w, const Finding& f, const Finding& word) {
+  const auto& last = w.incident.last_step;
   return !f.evidence.empty() &&
          std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
            return std::any_of(
-               word.evidence.begin(), word.evidence.end(),
-               [&](const Evidence& said) { return said.member == e.member && said.line < e.line; });
+               word.evidence.begin(), word.evidence.end(), [&](const Evidence& said) {
+                 return said.member == e.member && said.line < e.line &&
+                        !(last && last->member == said.member && last->line > said.line);
+               });
          });
 }
 
@@ -431,7 +438,7 @@ Answer user_request(Walk& w) {
       return ruled_out(say(Phrase::rank_reports_cuda_error));
     if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
         f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
-        f.symptom != Symptom::job_hang && aborted(w) && !printed_after(f, *stop))
+        f.symptom != Symptom::job_hang && aborted(w) && !printed_after(w, f, *stop))
       return ruled_out(say(Phrase::aborted_undated));
     // Nobody waits for half an hour because the scheduler ends the job.
     if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == Symptom::job_hang &&

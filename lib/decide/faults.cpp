@@ -158,9 +158,16 @@ std::size_t with_later(const Walk& w, const std::string& event_class, std::set<H
 
 // A scheduler asks its nodes one after the other: it misses those that went in one moment within
 // minutes.
-bool lost_together(const Walk& w, const std::string& event_class, const std::set<Host>& hosts) {
-  return event_class == "slurm_node_fail" && hosts.size() > 1 &&
-         shared_by(w, with_later(w, event_class, hosts));
+bool lost_together(const Walk& w, const Cause& c, const std::string& event_class,
+                   std::set<Host> hosts) {
+  constexpr Nanoseconds kAsked =
+      600 * kSecond;  // twice the SlurmdTimeout that Slurm is shipped with
+  if (event_class != "slurm_node_fail" || hosts.size() < 2 || !c.start) return false;
+  for (const Excluded& e : w.first.excluded)
+    if (e.reason == Exclusion::after_failure && e.finding->event_class == event_class &&
+        e.finding->start && *e.finding->start <= *c.start + kAsked)
+      hosts.insert(e.finding->hosts.begin(), e.finding->hosts.end());
+  return shared_by(w, hosts.size());
 }
 
 }  // namespace
@@ -184,7 +191,7 @@ Answer critical_errors(Walk& w) {
       return ruled_out(say(Phrase::all_hosts_of_switch, event_class,
                            switch_below_which_all(w, hosts), hosts.size()));
   for (const auto& [event_class, hosts] : by_class)
-    if (shared_by(w, hosts.size()) || lost_together(w, event_class, hosts) ||
+    if (shared_by(w, hosts.size()) || lost_together(w, *c, event_class, hosts) ||
         (event_class == kPowerLost && hosts.size() > 1))
       return ruled_out(
           say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size()));

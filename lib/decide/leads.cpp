@@ -32,15 +32,17 @@ int weight(const Finding& f) {
   return f.role == Role::cascade ? 3 : 1;
 }
 
-// A machine's warning from the moment on at which the steps of an unfinished job stopped.
+// A machine's warning at the moment when the steps of an unfinished job stopped, and others wrote
+// on behind it.
 bool when_steps_stopped(const Walk& w, const Finding& f) {
   const auto &done = w.incident.last_iteration, &planned = w.incident.planned_iterations;
-  const auto& last = w.incident.last_progress;
-  if (f.role != Role::root || f.origin != Origin::kernel || !f.start || !last || !done ||
+  const auto &last = w.incident.last_progress, &word = w.incident.last_word;
+  if (f.role != Role::root || f.origin != Origin::kernel || !f.start || !last || !word || !done ||
       !planned || *done >= *planned)
     return false;
-  return *f.start + f.uncertainty + w.incident.step_time >= *last &&
-         *f.start <= *last + w.incident.step_time + w.params.cleanup;
+  const Nanoseconds missed = std::max(kMinute, 10 * w.incident.step_time);
+  return *word >= *last + missed && *f.start + f.uncertainty + w.incident.step_time >= *last &&
+         *f.start <= *last + missed;
 }
 
 // What was sorted out: whether for want of a time or of a second report, and not because it is
@@ -94,7 +96,8 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
   };
   for (const Finding& f : w.incident.findings)
     if ((weight(f) > 1 || (weight(f) == 1 && when_steps_stopped(w, f))) &&
-        (sorted.count(&f) == 0 || unproven(&f)))
+        (sorted.count(&f) == 0 || unproven(&f)) &&
+        !(f.role != Role::root && went_on(w.incident, w.params, f)))
       out.push_back(&f);
   sort_rows(out, [&](const Finding* a, const Finding* b) {
     const auto key = [&](const Finding* f) {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 namespace culprit {
 
 class Host : public std::string {
@@ -38,3 +40,7 @@ inline const std::string& name_of(const std::optional<Host>& host) {
 
 template <>
 struct std::hash<culprit::Host> : std::hash<std::string> {};
+
+// As the text it is: fmt 10 formats no class that is merely derived from one.
+template <>
+struct fmt::formatter<culprit::Host> : fmt::formatter<std::string> {};

@@ -258,7 +258,7 @@ TEST_F(Afterwards, NodesThatTheSchedulerMissesOneAfterTheOtherShareACause) {
 }
 
 TEST_F(Afterwards, AMachinesWarningIsALeadWhereTheStepsOfAnUnfinishedJobStop) {
-  const auto judged = [&](int warned) {
+  const auto judged = [&](int warned, const std::string& later) {
     std::string log;
     for (int i = 10; i < 40; ++i)
       log += "[2026-10-14 04:" + std::to_string(i) + ":00] iteration " + std::to_string(i) +
@@ -269,11 +269,16 @@ TEST_F(Afterwards, AMachinesWarningIsALeadWhereTheStepsOfAnUnfinishedJobStop) {
         "Oct 14 03:00:00 kx-1 kernel: Linux version 5.15.0\nOct 14 04:" + std::to_string(warned) +
             ":20 kx-1 kernel: NVRM: Xid (PCI:0000:4e:00): 64, pid='<unknown>', "
             "name=<unknown>, Row Remapper Error: All reserved rows for bank are "
-            "remapped\n");
+            "remapped\n" +
+            later);
     return diagnose().verdict.action;
   };
-  EXPECT_EQ(judged(39), Action::investigate);
-  EXPECT_EQ(judged(20), Action::none);
+  const std::string later =
+      "Oct 14 05:20:00 kx-1 kernel: NVRM: Xid (PCI:0000:5f:00): 43, pid=99, name=python3, Ch "
+      "00000018\n";
+  EXPECT_EQ(judged(39, later), Action::investigate);
+  EXPECT_EQ(judged(20, later), Action::none);
+  EXPECT_EQ(judged(39, ""), Action::none) << "it may be running";
 }
 
 TEST_F(Afterwards, AProcessThatWasKilledTakesItsConnectionsAlong) {

@@ -97,8 +97,13 @@ TEST(Detect, OurOwnHeads) {
         {"a.log", std::string(100, '\0'), "binary", ""},
         {"error.json", "{\"message\": {\"message\": \"x\"}}", "error-json", ""},
         {"answer.txt",
-         "ISOLATE  gpu-7\nOne machine failed.\n\nEVIDENCE\n  GPU Xid 79\n\nNEXT STEPS\n  - x\n",
+         "ISOLATE  gpu-7\nOne machine failed.\n\nEVIDENCE\n  GPU Xid 79\n\nread 1 file, 9 B, "
+         "1 line: 1 used, 0 skipped, 0 rejected; 1 host\nnote: UTC is assumed\n",
          "culprit-report", "source"},
+        {"train.log",
+         "ISOLATE  gpu-7\nOne machine failed.\n\nread 1 file, 9 B, 1 line: 1 used, 0 skipped, 0 "
+         "rejected; 1 host\nstep 1\n",
+         "text", ""},
         {"isolate.log", "ISOLATE gpu-7\nEVIDENCE of a fault\n", "text", ""},
         {"answer.json",
          "{\n  \"bundle\": {\n    \"bytes\": 1,\n    \"rejected\": 0,\n    \"skipped\": 0,\n"

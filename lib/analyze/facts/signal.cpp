@@ -380,7 +380,7 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
     const Speaker speaker = hearsay || stranger ? Speaker::job : output.speaker(facts, e, pack);
     const bool before =
         before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty);
-    const bool over = !e.time_ns && steps.follow(e.place.member, e.last_line);
+    const bool over = steps.follow(e.place.member, e.last_line, e.time_ns.has_value());
     EventGroup& group = groups[key_of(e) +
                                (hearsay                       ? "\x1fhearsay"
                                 : stranger                    ? "\x1fstranger"
@@ -554,6 +554,20 @@ std::string excerpt_of(const TracebackRow& t) {
   return said;
 }
 
+// A URL, or a host of one, with a domain: machines of the job go by an address or a bare name.
+bool names_web_service(const std::string& message) {
+  static const re2::RE2 kHost(R"re((?:https?://|HTTPS?ConnectionPool\(host=')([A-Za-z0-9.-]+))re");
+  re2::StringPiece rest(message);
+  for (std::string host; re2::RE2::FindAndConsume(&rest, kHost, &host);)
+    if (host.find('.') != std::string::npos &&
+        std::any_of(host.begin(), host.end(),
+                    [](unsigned char c) { return std::isalpha(c) != 0; }) &&
+        !host.ends_with(".local") && !host.ends_with(".internal") &&
+        !host.ends_with(".cluster.local"))
+      return true;
+  return false;
+}
+
 Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const Facts& facts,
                            const rules::RulePack& pack) {
   Signal s;
@@ -593,9 +607,9 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
   else
     judge_unknown_exception(t.type, s);
   // A web service that a program only warns of has ended it when nothing caught the exception:
-  // often rank 0 alone calls it. What names no URL may be a rank that calls another.
+  // often rank 0 alone calls it.
   if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning &&
-      (s.message.find("http") != std::string::npos || s.message.find("HTTP") != std::string::npos))
+      names_web_service(s.message))
     s.meaning.severity = Severity::critical;
   return s;
 }

@@ -32,7 +32,7 @@ struct Signal {
   bool before_job = false;          // ended well before the job began
   bool absent = false;              // of a machine that is not in the last attempt
   bool unknown_exception = false;   // its text meets no rule
-  bool steps_after = false;  // without times, and each line stands well before its log's last steps
+  bool steps_after = false;  // each line stands well before its log's last steps, undated ones
   std::string after;  // the Xid that it is a consequence of: class, and title if the line names it
   bool hearsay = false;   // a kernel's, BMC's or scheduler's line inside a program's own output
   bool stranger = false;  // of another program of the machine, not of the job

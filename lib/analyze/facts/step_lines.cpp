@@ -10,11 +10,12 @@ StepLines::StepLines(const Facts& facts) {
       spans_[p.member].push_back(&p);
 }
 
-bool StepLines::follow(MemberId member, std::uint64_t line) const {
+bool StepLines::follow(MemberId member, std::uint64_t line, bool dated) const {
   constexpr std::uint64_t kSteps = 10;
   const auto spans = spans_.find(member);
   return spans != spans_.end() &&
          std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
+           if (dated && p->last.time_ns) return false;
            const std::uint64_t last = p->last.place.line, first = p->first.place.line;
            // Every rank may print each step: then steps are fewer than rows.
            std::uint64_t steps = p->rows - 1;

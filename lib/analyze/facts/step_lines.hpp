@@ -14,8 +14,8 @@ class StepLines {
  public:
   explicit StepLines(const Facts& facts);
   // More than ten, as far as their lines are spread evenly: a buffer may print some steps behind
-  // the error that ended them.
-  bool follow(MemberId member, std::uint64_t line) const;
+  // the error that ended them. Of a dated line only steps without a time count: others tell more.
+  bool follow(MemberId member, std::uint64_t line, bool dated) const;
 
  private:
   std::map<MemberId, std::vector<const ProgressSpan*>> spans_;

@@ -250,7 +250,7 @@ std::map<std::string, Occurrences> group_signals(const Facts& facts,
                     [&](const Signal* s) { return !stands(*s, params, facts.job_end); });
   // Nor do lines without a time that steps follow, where others of the kind have none behind them.
   for (auto& [key, group] : groups) {
-    const auto over = [](const Signal* s) { return s->steps_after && !s->start; };
+    const auto over = [](const Signal* s) { return s->steps_after; };
     if (!std::all_of(group.signals.begin(), group.signals.end(), over))
       std::erase_if(group.signals, over);
   }

@@ -36,6 +36,7 @@ struct Suspect {
   bool within = false;  // network: all of its ranks are on one machine
   std::string storage;  // the call that many hosts wait in
   bool common = false;  // network: several operations stand, and one machine has an end of each
+  bool synchronizes = false;  // its host waits until its GPU is done with all it was given
 };
 
 // What the kernel says of a process, where that is more than "it sleeps".
@@ -474,6 +475,7 @@ class Join {
       }
       s.reason = describe(p.stage);
       s.wait = wait_of(p.stage);
+      s.synchronizes = synchronizes(p);
       s.sources.push_back("stacks");
       return s;
     }
@@ -500,6 +502,22 @@ class Join {
 
   // By its rank; where no stack says whose it is, the one trainer that stands where no other does
   // is the one rank that is where no other is.
+  // For the GPU's whole queue, and in no part of the program that keeps the others waiting when all
+  // is well.
+  bool synchronizes(const StackProcess& p) const {
+    constexpr std::string_view kMayTakeMinutes[] = {"evaluat", "validat",    "generat",
+                                                    "save",    "checkpoint", "compil"};
+    if (p.stage.operation.find("ynchronize") == std::string_view::npos) return false;
+    if (p.stack >= stacks_.normal.stacks.size()) return true;
+    const auto& frames = stacks_.normal.stacks[p.stack];
+    return std::none_of(frames.begin(), frames.end(), [&](std::uint32_t frame) {
+      const std::string& name = stacks_.normal.names[frame];
+      return std::any_of(
+          std::begin(kMayTakeMinutes), std::end(kMayTakeMinutes),
+          [&](std::string_view word) { return name.find(word) != std::string::npos; });
+    });
+  }
+
   const StackProcess* stack_of(const Leaf& leaf) const {
     if (const auto it = trainer_.find(leaf.ranks[0]); it != trainer_.end()) return it->second;
     if (!trainer_.empty() || stacks_.trainers < 4) return nullptr;
@@ -895,13 +913,13 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     Finding f = named(base, s, topology);
     while (!ids.insert(f.id).second) f.id += "+";
     // What all members have joined takes milliseconds, in whatever phase the job was, and what a
-    // host waits for on its GPU takes seconds: minutes without any launch prove it.
-    const bool device = s.kind == StopKind::host_stopped && s.wait == WaitKind::device &&
-                        s.ranks.size() == 1 &&
+    // GPU was given takes seconds: minutes without any launch prove it.
+    const bool device = s.kind == StopKind::host_stopped && s.synchronizes && s.ranks.size() == 1 &&
                         s.waiting + 1 >= static_cast<std::int64_t>(collectives.seen.size());
-    const bool joined = (s.kind == StopKind::network || device) && still.quiet &&
-                        *still.quiet >= StandstillParams{}.joined &&
-                        collectives.source == CollectiveSource::recorder;
+    const bool joined =
+        still.quiet && collectives.source == CollectiveSource::recorder &&
+        ((s.kind == StopKind::network && *still.quiet >= StandstillParams{}.joined) ||
+         (device && *still.quiet >= StandstillParams{}.device));
     const bool stands = standing || joined;
     const double sure = standing ? certainty
                         : joined ? std::max(certainty, params.by_files)

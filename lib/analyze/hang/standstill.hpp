@@ -18,8 +18,9 @@ namespace culprit::analyze {
 
 struct StandstillParams {
   Nanoseconds unknown_timeout =
-      600 * kSecond;                  // what PyTorch waits for NCCL when nobody says otherwise
-  Nanoseconds joined = 60 * kSecond;  // an operation that all have joined takes milliseconds
+      600 * kSecond;                   // what PyTorch waits for NCCL when nobody says otherwise
+  Nanoseconds joined = 60 * kSecond;   // an operation that all have joined takes milliseconds
+  Nanoseconds device = 180 * kSecond;  // a GPU works off what it was given in seconds
   Nanoseconds believable =
       6 * 3600 * kSecond;   // a file this much younger than its last entry is a copy
   double share = 0.75;      // of the dumps that must agree

@@ -50,7 +50,7 @@ int share_of_lines(const Head& head, Accept accept, int at_most = 64) {
   return lines == 0 ? 0 : good * 100 / lines;
 }
 
-bool own_report(const Head& head) { return bundle::is_own_report(head.bytes); }
+bool own_report(const Head& head) { return bundle::is_own_report(head.bytes, head.whole); }
 
 bool kernel_log(const Head& head) {
   return share_of_lines(head,

@@ -250,7 +250,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   for (const std::string_view other :
        {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "{'loss'",
-        "RunningAvg", "'train_loss'", " skipped="})
+        "RunningAvg", "'train_loss'", " skipped=", "iter time (s):"})
     if (text.find(other) != std::string_view::npos) return {};
   if (of_torchtitan(text) && (text.find("grad_norm: ") != std::string_view::npos ||
                               text.find("  tflops: ") != std::string_view::npos))
