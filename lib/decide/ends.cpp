@@ -83,7 +83,7 @@ bool broke_before_closing(const Walk& w) {
   const Evidence& closing = *w.incident.closing;
   return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
     return f.outcome == Outcome::fired && f.role == Role::cascade &&
-           f.severity >= Severity::distributed && !went_on(w.incident, w.params, f) &&
+           f.severity >= Severity::distributed && (f.start || !went_on(w.incident, w.params, f)) &&
            std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
              return e.member == closing.member && e.line < closing.line;
            });
@@ -119,7 +119,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
     if (f.outcome != Outcome::fired || f.severity < Severity::distributed ||
         f.analysis != Analysis::classify || f.role == Role::confirmation ||
         surroundings.count(&f) > 0 || f.symptom == Symptom::nan_value ||
-        (f.role == Role::cascade && went_on(w.incident, w.params, f)) ||
+        (f.role == Role::cascade && !f.start && went_on(w.incident, w.params, f)) ||
         (word != nullptr && ended_with(w, f, *word)) ||
         (f.cause == CauseKind::outside && before_this_run(w.incident.history, f)))
       continue;
