@@ -43,4 +43,4 @@ struct std::hash<culprit::Host> : std::hash<std::string> {};
 
 // As the text it is: fmt 10 formats no class that is merely derived from one.
 template <>
-struct fmt::formatter<culprit::Host> : fmt::formatter<std::string> {};
+struct fmt::formatter<culprit::Host> : fmt::formatter<fmt::string_view> {};
