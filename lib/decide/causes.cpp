@@ -24,14 +24,6 @@ bool one_of(const std::string& word, std::initializer_list<std::string_view> wor
 
 bool consequence(const Finding& f) { return f.role == Role::cascade || f.role == Role::teardown; }
 
-bool leads_to(const Finding& cause, const std::string& event_class) {
-  for (const std::string& one : cause.leads_to)
-    if (one == event_class ||
-        (one.find('{') == std::string::npos && event_class.rfind(one + "/", 0) == 0))
-      return true;
-  return false;
-}
-
 std::string peer_of(const Finding& f) {
   const auto* line = std::get_if<LineFacts>(&f.facts);
   return line == nullptr ? std::string() : line->peer.value_or("");
@@ -723,6 +715,14 @@ class Sieve {
 };
 
 }  // namespace
+
+bool leads_to(const Finding& cause, const std::string& event_class) {
+  for (const std::string& one : cause.leads_to)
+    if (one == event_class ||
+        (one.find('{') == std::string::npos && event_class.rfind(one + "/", 0) == 0))
+      return true;
+  return false;
+}
 
 bool went_on(const Case& incident, const DecideParams& params, const Finding& f) {
   return steps_after(f) || (f.end && incident.last_progress &&

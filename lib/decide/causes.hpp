@@ -54,4 +54,7 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params);
 // The job completed steps after it.
 bool went_on(const Case& incident, const DecideParams& params, const Finding& f);
 
+// Its rule says that this follows, or a family of classes that this is of.
+bool leads_to(const Finding& cause, const std::string& event_class);
+
 }  // namespace culprit::decide

@@ -58,15 +58,13 @@ Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Fi
 // connections along, and the machine lives on.
 bool process_ended_there(const Walk& w, const Finding& diag) {
   constexpr Nanoseconds kClocks = 2 * kSecond;
-  const auto is = [](const ExitFact& x, int signal) {
-    return x.code == -signal || x.code == 128 + signal;
-  };
   return diag.host &&
          std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [&](const ExitFact& x) {
            // SIGABRT and SIGTERM come of what others failed with.
-           if (x.code == 0 || is(x, 6) || is(x, 15) || x.host != diag.host) return false;
+           const std::int64_t signal = signal_of(x.code);
+           if (x.code == 0 || signal == 6 || signal == 15 || x.host != diag.host) return false;
            if (x.time && diag.start) return *x.time <= *diag.start + diag.uncertainty + kClocks;
-           return is(x, 7) || is(x, 9) || is(x, 11);
+           return signal == 7 || signal == 9 || signal == 11;
          });
 }
 

@@ -70,11 +70,11 @@ bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
 // taken down, unless something else failed.
 bool torn_down(const Walk& w, const ExitFact& x) {
   const Case& c = w.incident;
-  const auto is = [&](int signal) { return x.code == -signal || x.code == 128 + signal; };
-  if (!c.closing || w.best() != nullptr || is(9) || is(11)) return false;
+  const std::int64_t signal = signal_of(x.code);
+  if (!c.closing || w.best() != nullptr || signal == 9 || signal == 11) return false;
   if (x.time && c.closing_time) return *x.time + 2 * kSecond >= *c.closing_time;
   if (x.evidence.member == c.closing->member) return x.evidence.line > c.closing->line;
-  return is(6) || is(15);
+  return signal == 6 || signal == 15;
 }
 
 // In the file of the framework's last word, which shows the order also without times: a pipe may

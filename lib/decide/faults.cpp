@@ -148,10 +148,12 @@ Answer without_story(Walk& w, const Cause& first, const std::vector<const Findin
 
 namespace {
 
-// How many machines show the fault, with those that came to it after the first failure.
-std::size_t with_later(const Walk& w, const std::string& event_class, std::set<Host> hosts) {
+// How many machines show the fault, with those that came to it after the first failure, until then.
+std::size_t with_later(const Walk& w, const std::string& event_class, std::set<Host> hosts,
+                       const std::optional<Nanoseconds>& until = {}) {
   for (const Excluded& e : w.first.excluded)
-    if (e.reason == Exclusion::after_failure && e.finding->event_class == event_class)
+    if (e.reason == Exclusion::after_failure && e.finding->event_class == event_class &&
+        (!until || (e.finding->start && *e.finding->start <= *until)))
       hosts.insert(e.finding->hosts.begin(), e.finding->hosts.end());
   return hosts.size();
 }
@@ -159,15 +161,10 @@ std::size_t with_later(const Walk& w, const std::string& event_class, std::set<H
 // A scheduler asks its nodes one after the other: it misses those that went in one moment within
 // minutes.
 bool lost_together(const Walk& w, const Cause& c, const std::string& event_class,
-                   std::set<Host> hosts) {
-  constexpr Nanoseconds kAsked =
-      600 * kSecond;  // twice the SlurmdTimeout that Slurm is shipped with
-  if (event_class != "slurm_node_fail" || hosts.size() < 2 || !c.start) return false;
-  for (const Excluded& e : w.first.excluded)
-    if (e.reason == Exclusion::after_failure && e.finding->event_class == event_class &&
-        e.finding->start && *e.finding->start <= *c.start + kAsked)
-      hosts.insert(e.finding->hosts.begin(), e.finding->hosts.end());
-  return shared_by(w, hosts.size());
+                   const std::set<Host>& hosts) {
+  constexpr Nanoseconds kAsked = 600 * kSecond;  // twice the SlurmdTimeout that Slurm comes with
+  return event_class == "slurm_node_fail" && hosts.size() > 1 && c.start &&
+         shared_by(w, with_later(w, event_class, hosts, *c.start + kAsked));
 }
 
 }  // namespace

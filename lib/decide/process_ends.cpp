@@ -60,9 +60,7 @@ const Finding& most_specific(const Walk& w, const Cause& c) {
   std::vector<const Finding*> own;
   for (const Finding* f : c.findings)
     if (std::none_of(c.findings.begin(), c.findings.end(), [&](const Finding* other) {
-          const auto& next = other->leads_to;
-          return other->event_class != f->event_class &&
-                 std::find(next.begin(), next.end(), f->event_class) != next.end();
+          return other->event_class != f->event_class && leads_to(*other, f->event_class);
         }))
       own.push_back(f);
   for (const Finding* f : own)
@@ -80,12 +78,6 @@ Text signal_name(std::int64_t code) {
       {8, "SIGFPE"}, {9, "SIGKILL"}, {11, "SIGSEGV"}, {15, "SIGTERM"}};
   const auto it = kNames.find(code);
   return it == kNames.end() ? say(Phrase::signal_numbered, code) : Text(it->second);
-}
-
-// The number of the signal that ended a process: -9 of Python, 137 of a shell or a container. 0: no
-// signal.
-std::int64_t signal_of(std::int64_t code) {
-  return code < 0 && code >= -64 ? -code : code > 128 && code <= 128 + 64 ? code - 128 : 0;
 }
 
 // The first process that ended badly: by time, then by place. Without times the parent's claim

@@ -74,6 +74,10 @@ Text at(const std::optional<Nanoseconds>& t) {
   return t ? say(Phrase::at_time, iso_utc(*t / kSecond * kSecond)) : Text();
 }
 
+std::int64_t signal_of(std::int64_t code) {
+  return code < 0 && code >= -64 ? -code : code > 128 && code <= 128 + 64 ? code - 128 : 0;
+}
+
 void advise(Verdict& v, const Cause& cause) {
   std::vector<const Text*> said;
   for (const Finding* f : cause.findings) {

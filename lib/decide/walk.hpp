@@ -67,6 +67,10 @@ void drain(Walk& w, const Host& host, std::string_view reason);
 void drain(Walk& w, const std::vector<Host>& hosts, std::string_view reason);
 void advise(Verdict& v, const Cause& cause);
 
+// The number of the signal that ended a process: -9 of Python, 137 of a shell or a container. 0: no
+// signal.
+std::int64_t signal_of(std::int64_t code);
+
 // Cut in the middle: the kind of a message stands at its beginning, the reason at its end.
 std::string quoted(const std::string& text, std::size_t most);
 // The findings that say most of a cause although they prove none, best first. leads.cpp

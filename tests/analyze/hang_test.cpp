@@ -4,6 +4,7 @@
 #include "analyze/hang/hang.hpp"
 #include "analyze/faults/silence.hpp"
 #include "model/confidence.hpp"
+#include "support/dumps.hpp"
 #include "support/ranks.hpp"
 
 namespace culprit::analyze {
@@ -67,18 +68,8 @@ Finding waited_for(Doing doing, std::string_view operation, Nanoseconds age) {
   report.source = CollectiveSource::recorder;
   report.pending = 7;
   for (std::int64_t r = 0; r < 7; ++r) {
-    MemberRow m;
-    m.id = r + 1;
-    m.path = "dumps/rank_" + std::to_string(r);
-    m.mtime_s = (kDumped + age) / kSecond;
-    facts.members.push_back(m);
-    RecorderRow d;
-    d.place.member = m.id;
-    d.source = CollectiveSource::recorder;
-    d.rank = Rank(r);
-    facts.recorders.push_back(d);
     CollectiveSample c;
-    c.row.place.member = m.id;
+    c.row.place.member = add_dump(facts, r, (kDumped + age) / kSecond);
     c.row.source = CollectiveSource::recorder;
     c.row.rank = Rank(r);
     c.row.time = {Clock::utc, kDumped, 1};

@@ -4,6 +4,7 @@
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "report/phrases.hpp"
+#include "support/dumps.hpp"
 #include "support/ranks.hpp"
 
 namespace culprit::analyze {
@@ -16,19 +17,10 @@ constexpr Nanoseconds kLaunched = 1'795'000'000 * kSecond;
 Facts dumps(std::int64_t ranks, Nanoseconds age, bool unfinished = true) {
   Facts facts;
   for (std::int64_t r = 0; r < ranks; ++r) {
-    MemberRow m;
-    m.id = r + 1;
-    m.path = "dumps/rank_" + std::to_string(r);
-    m.mtime_s = age < 0 ? 0 : (kLaunched + age) / kSecond;
-    facts.members.push_back(m);
-    RecorderRow d;
-    d.place.member = m.id;
-    d.source = CollectiveSource::recorder;
-    d.rank = Rank(r);
-    facts.recorders.push_back(d);
+    const MemberId dump = add_dump(facts, r, age < 0 ? 0 : (kLaunched + age) / kSecond);
     for (const bool last : {false, true}) {
       CollectiveSample c;
-      c.row.place.member = m.id;
+      c.row.place.member = dump;
       c.row.source = CollectiveSource::recorder;
       c.row.rank = Rank(r);
       c.row.time = {Clock::utc, kLaunched - (last ? 0 : 3 * kSecond), 1};

@@ -562,8 +562,7 @@ bool names_web_service(const std::string& message) {
     if (host.find('.') != std::string::npos &&
         std::any_of(host.begin(), host.end(),
                     [](unsigned char c) { return std::isalpha(c) != 0; }) &&
-        !host.ends_with(".local") && !host.ends_with(".internal") &&
-        !host.ends_with(".cluster.local"))
+        !host.ends_with(".local") && !host.ends_with(".internal"))
       return true;
   return false;
 }
