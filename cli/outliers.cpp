@@ -138,11 +138,12 @@ class OutliersPrinter {
         one["points_to"] = o.known->points_to;
         one["symptom"] = name(o.known->symptom);
       }
-      for (const Evidence& e : o.evidence)
-        one["evidence"].push_back({{"path", e.path},
-                                   {"line", e.line},
-                                   {"byte_offset", e.offset},
-                                   {"excerpt", e.excerpt}});
+      for (const Evidence& e : o.evidence) {
+        Json place{
+            {"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"excerpt", e.excerpt}};
+        if (!e.reading.empty()) place["reading"] = e.reading;
+        one["evidence"].push_back(std::move(place));
+      }
       out["outliers"].push_back(std::move(one));
     }
     out["common"] = Json::array();

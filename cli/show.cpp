@@ -84,6 +84,7 @@ std::string text_of(const Finding& f, const Lookup& lookup) {
           fmt::format("\n  {} at byte {}, {} bytes\n", report::visible(e.path), e.offset, e.length);
     else
       out += fmt::format("\n  {}:{} (byte {})\n", report::visible(e.path), e.line, e.offset);
+    if (!e.reading.empty()) out += "    " + report::visible(e.reading) + "\n";
     if (one.lines.empty()) {
       if (!e.excerpt.empty()) out += "    " + report::visible(e.excerpt) + "\n";
       if (one.missing)
@@ -133,6 +134,7 @@ Json json_of(const Finding& f, const Lookup* lookup) {
                                {"length", e.length},
                                {"excerpt", e.excerpt},
                                {"lines", one.lines}});
+    if (!e.reading.empty()) out["evidence"].back()["reading"] = e.reading;
   }
   return out;
 }

@@ -341,8 +341,10 @@ Json findings_json(const std::vector<Finding>& findings) {
   Json out = Json::array();
   for (const Finding& f : findings) {
     Json evidence = Json::array();
-    for (const Evidence& e : f.evidence)
+    for (const Evidence& e : f.evidence) {
       evidence.push_back({{"path", e.path}, {"line", e.line}, {"excerpt", e.excerpt}});
+      if (!e.reading.empty()) evidence.back()["reading"] = e.reading;
+    }
     out.push_back({{"id", f.id},
                    {"outcome", name(f.outcome)},
                    {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},

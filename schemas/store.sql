@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CUDL'
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
 -- own_databases (files of this program that lay in the bundle and were left out); what is known of the job: job, job_id, world_size,
@@ -510,6 +510,7 @@ CREATE TABLE evidence (
   byte_offset INTEGER NOT NULL,
   length      INTEGER NOT NULL,
   excerpt     TEXT NOT NULL,        -- text that stands on that line
+  reading     TEXT NOT NULL,        -- what is read there, where the bytes alone tell little; else empty
   PRIMARY KEY (finding_id, position)
 ) WITHOUT ROWID;
 
@@ -551,7 +552,7 @@ CREATE VIEW job AS
 
 -- Findings with each piece of their evidence.
 CREATE VIEW findings AS
-  SELECT f.finding_id, f.outcome, f.subject_kind, f.subject, f.severity, f.class, f.title, f.confidence, v.path, v.line, v.excerpt
+  SELECT f.finding_id, f.outcome, f.subject_kind, f.subject, f.severity, f.class, f.title, f.confidence, v.path, v.line, v.excerpt, v.reading
   FROM finding f LEFT JOIN evidence v USING (finding_id)
   ORDER BY f.position, v.position;
 

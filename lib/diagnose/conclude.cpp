@@ -34,10 +34,7 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
         (facts.start_is_known && facts.job_start && x.time_ns &&
          *x.time_ns + kMinute < *facts.job_start))
       continue;  // how an earlier run ended
-    const MemberRow* m = facts.member(x.place.member);
-    const Evidence evidence{x.place.member, m == nullptr ? "" : m->path,
-                            x.place.line,   x.place.offset,
-                            x.place.length, ""};
+    const Evidence evidence = facts.evidence(x.place);
     out.push_back({x.source, x.code, evidence, x.time_ns, x.host, x.rank, x.blamed});
   }
   return out;

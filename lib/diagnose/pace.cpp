@@ -76,10 +76,13 @@ void tell_places(const store::Database& db, const analyze::Facts& facts, Rank ra
     const SeriesPoints points = db.points(s.id);
     for (std::size_t i = 0; i < points.steps.size(); ++i)
       if ((points.steps[i] == first || points.steps[i] == last) && !points.lines.empty() &&
-          points.lines[i] > 0)
+          points.lines[i] > 0) {
         out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]),
                                       static_cast<std::uint64_t>(points.offsets[i]), 0},
                                      fmt::format("{}", points.values[i])));
+        out.back().reading =
+            fmt::format("{} of rank {} in step {}", s.name, number_of(rank), points.steps[i]);
+      }
   }
 }
 

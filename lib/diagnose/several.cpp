@@ -9,18 +9,22 @@
 #include "ingest/engine/ingest.hpp"
 #include "ingest/logs/manifest.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::diagnose {
 
 namespace {
 
 constexpr std::size_t kMostNamed = 4;
+// Manifests are compared each with each: of more than these, which nobody collects, the first.
+constexpr std::size_t kMostCompared = 256;
 
-// Both are known, and no machine is in both.
+// Both are known, and no machine is in both. Sorted.
 bool disjoint(const std::vector<Host>& a, const std::vector<Host>& b) {
-  const std::set<Host> known(a.begin(), a.end());
-  return !a.empty() && !b.empty() &&
-         std::none_of(b.begin(), b.end(), [&](const Host& host) { return known.count(host) > 0; });
+  if (a.empty() || b.empty()) return false;
+  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end(); *x < *y ? ++x : ++y)
+    if (*x == *y) return false;
+  return true;
 }
 
 std::set<std::string> jobs_of(const store::Database& db) {
@@ -28,8 +32,9 @@ std::set<std::string> jobs_of(const store::Database& db) {
   std::vector<Manifest> told;
   for (const store::StoredManifest& stored : db.manifests()) {
     std::vector<std::string> ignored;
-    const auto manifest = ingest::parse_manifest(stored.document, stored.path, ignored);
+    auto manifest = ingest::parse_manifest(stored.document, stored.path, ignored);
     if (!manifest || (manifest->job.empty() && manifest->job_id.empty())) continue;
+    sort_rows(manifest->hosts);
     // A job that is submitted again has another id and the same name, and no other machines
     // throughout.
     jobs.insert(manifest->job.empty() ? manifest->job_id : manifest->job);
@@ -37,7 +42,7 @@ std::set<std::string> jobs_of(const store::Database& db) {
       if (!other.job_id.empty() && !manifest->job_id.empty() && other.job_id != manifest->job_id &&
           disjoint(other.hosts, manifest->hosts))
         ids.insert({other.job_id, manifest->job_id});
-    told.push_back(*manifest);
+    if (told.size() < kMostCompared) told.push_back(std::move(*manifest));
   }
   return ids.size() > jobs.size() ? ids : jobs;
 }

@@ -18,14 +18,17 @@ namespace culprit {
 enum class Outcome { fired, ruled_out, not_enough_evidence };
 std::string_view name(Outcome outcome);
 
-// A piece of the bundle that a claim rests on. excerpt is text that stands on that line.
+// A piece of the bundle that a claim rests on. excerpt is text that stands on that line; reading is
+// what the reader of its format found there, where the bytes alone tell a person little: "step 150,
+// compute_ms" of a number, "all_reduce 41 of default_pg, started" of an entry in a binary dump.
 struct Evidence {
   MemberId member = 0;
   std::string path;
   std::uint64_t line = 0;
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
-  std::string excerpt;
+  std::string excerpt = {};
+  std::string reading = {};
 };
 
 struct Subject {

@@ -44,7 +44,10 @@ double rounded(double value) {
 json subject(const Subject& s) { return {{"kind", name(s.kind)}, {"id", s.id}}; }
 
 json evidence(const Evidence& e) {
-  return {{"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"excerpt", e.excerpt}};
+  json out = {
+      {"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"excerpt", e.excerpt}};
+  if (!e.reading.empty()) out["reading"] = e.reading;
+  return out;
 }
 
 json finding(const Finding& f) {

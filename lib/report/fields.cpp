@@ -188,6 +188,11 @@ std::string place(const json& evidence) {
   return fmt::format("{} at byte {}", text(evidence, "path"), count(evidence, "byte_offset"));
 }
 
+std::string quoted(const json& evidence) {
+  const std::string reading = text(evidence, "reading"), excerpt = text(evidence, "excerpt");
+  return reading.empty() || excerpt.empty() ? reading + excerpt : reading + ": " + excerpt;
+}
+
 std::size_t cut_at(const std::string& text, std::size_t most) {
   std::size_t end = 0;
   for (std::size_t shown = 0; end < text.size();) {

@@ -31,6 +31,8 @@ double number(const nlohmann::json& object, const char* key);
 std::string counted(std::uint64_t n, std::string_view what);  // "1 line", "2 lines"
 // "path:12", or "path at byte 99" of a binary file.
 std::string place(const nlohmann::json& evidence);
+// What stands there: the excerpt, behind what was read there where that is known.
+std::string quoted(const nlohmann::json& evidence);
 // Bytes of the first `most` columns at the most, up to the end of a word where one ends near.
 std::size_t cut_at(const std::string& text, std::size_t most);
 // So much of the text, and "…" where that is not all of it.

@@ -32,9 +32,9 @@ std::string excerpt(const std::string& quoted) {
 }
 
 std::string quoted_place(const json& evidence) {
-  const std::string quoted = text(evidence, "excerpt");
+  const std::string words = quoted(evidence);
   return "<pre><span class=\"soft\">" + escaped(place(evidence)) + "</span>" +
-         (quoted.empty() ? "" : "\n" + excerpt(quoted)) + "</pre>\n";
+         (words.empty() ? "" : "\n" + excerpt(words)) + "</pre>\n";
 }
 
 std::string places(const json& finding) {

@@ -47,8 +47,7 @@ std::string places_of(const json& finding) {
   const json& all = list(finding, "evidence");
   for (std::size_t i = 0; i < all.size() && i < kPlacesPerCase; ++i) {
     out += place(all[i]) + "\n";
-    if (const std::string quoted = text(all[i], "excerpt"); !quoted.empty())
-      out += "    " + quoted + "\n";
+    if (const std::string words = quoted(all[i]); !words.empty()) out += "    " + words + "\n";
   }
   if (all.size() > kPlacesPerCase) out += fmt::format("and {} more\n", all.size() - kPlacesPerCase);
   return out;

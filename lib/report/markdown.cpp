@@ -81,14 +81,17 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
                              ? ", 1 line"
                              : fmt::format(", {} lines", member(f, "count").get<std::uint64_t>()),
                          md_escaped(plain(f, "why")));
-      for (const json& e : member(f, "evidence"))
+      for (const json& e : member(f, "evidence")) {
+        const std::string reading = plain(e, "reading"), excerpt = plain(e, "excerpt");
         out += fmt::format(
-            "  - {} {}\n",
+            "  - {}{}{}\n",
             code(member(e, "line") == 0 ? fmt::format("{} at byte {}", plain(e, "path"),
                                                       member(e, "byte_offset").get<std::uint64_t>())
                                         : fmt::format("{}:{}", plain(e, "path"),
                                                       member(e, "line").get<std::uint64_t>())),
-            plain(e, "excerpt").empty() ? "" : code(plain(e, "excerpt")));
+            reading.empty() ? "" : " " + md_escaped(reading),
+            excerpt.empty() ? "" : " " + code(excerpt));
+      }
     }
   if (!member(v, "chain").empty()) {
     out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";

@@ -260,12 +260,8 @@ class TextPage {
       }
       places.insert(key(e));
       ++n;
-      const auto line = member(e, "line").get<std::uint64_t>();
-      out_ += line == 0 ? fmt::format("    {} at byte {}\n", printable(e, "path"),
-                                      member(e, "byte_offset").get<std::uint64_t>())
-                        : fmt::format("    {}:{}\n", printable(e, "path"), line);
-      const std::string excerpt = printable(e, "excerpt");
-      if (!excerpt.empty()) quote(excerpt);
+      out_ += "    " + place(e) + "\n";
+      if (const std::string words = quoted(e); !words.empty()) quote(words);
     }
     if (cut > 0) out_ += "  " + more(n + cut, n);
   }

@@ -933,7 +933,7 @@ Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findin
     Statement forget2(db, "DELETE FROM finding WHERE analysis=?");
     bool good = forget.run(name(analysis)) && forget2.run(name(analysis));
     Statement f(db, "INSERT INTO finding VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-    Statement v(db, "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?)");
+    Statement v(db, "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?,?)");
     // In a damaged database a row of this id may belong to anybody.
     Statement clear(db, "DELETE FROM finding WHERE finding_id=?"),
         clear2(db, "DELETE FROM evidence WHERE finding_id=?");
@@ -952,7 +952,7 @@ Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findin
       std::int64_t n = 0;
       for (const Evidence& one : r.evidence)
         good = good && v.run(r.id, ++n, one.member, valid_utf8(one.path), one.line, one.offset,
-                             one.length, valid_utf8(one.excerpt));
+                             one.length, valid_utf8(one.excerpt), valid_utf8(one.reading));
     }
     return good;
   });
@@ -975,9 +975,10 @@ std::vector<Finding> Database::findings() const {
               "SELECT finding_id, analysis, outcome, subject_kind, subject, class, symptom, "
               "severity, role, scope, confidence, why, title, advice, action, start_ns, end_ns, "
               "uncertainty_ns, count, numbers FROM finding ORDER BY position");
-  Statement v(db,
-              "SELECT member_id, path, line, byte_offset, length, excerpt FROM evidence WHERE "
-              "finding_id=? ORDER BY position");
+  Statement v(
+      db,
+      "SELECT member_id, path, line, byte_offset, length, excerpt, reading FROM evidence WHERE "
+      "finding_id=? ORDER BY position");
   while (s.next()) {
     Finding f;
     f.id = s.text();
@@ -1018,6 +1019,7 @@ std::vector<Finding> Database::findings() const {
       e.offset = static_cast<std::uint64_t>(v.integer());
       e.length = static_cast<std::uint32_t>(v.integer());
       e.excerpt = v.text();
+      e.reading = v.text();
       f.evidence.push_back(std::move(e));
     }
     v.reset();

@@ -42,7 +42,7 @@ ManifestAttempt said(std::int64_t id, std::string start, std::string end, Hosts 
 }
 
 TEST(Measures, AreReadOutOfFreeText) {
-  const Hosts hosts{"node-07", "node-08", "node-11.cluster"};
+  const Hosts hosts{"node-07", "node-08", "node-11"};
   const auto one = [&](const char* text) {
     const auto all = parse_measures(text, hosts);
     return all.size() == 1 ? all[0] : Tried{Measure::stop, Hosts({"not one"}), "", {}, true};

@@ -372,6 +372,11 @@ TEST(Collectives, MismatchNamesTheMinority) {
   EXPECT_EQ(report.leaves[0].kind, StopKind::mismatch);
   EXPECT_EQ(report.leaves[0].ranks, Ranks({2}));
   EXPECT_FALSE(report.leaves[0].tie);
+  ASSERT_EQ(report.leaves[0].places.size(), 2u);  // the minority first
+  const std::string& odd = report.leaves[0].places[0].reading;
+  EXPECT_TRUE(odd.starts_with("rank 2: ")) << odd;
+  EXPECT_NE(odd.find(", scheduled, in [[17]] out [[17]]"), std::string::npos) << odd;
+  EXPECT_EQ(report.leaves[0].places[1].reading.find("[[17]]"), std::string::npos);
 }
 
 TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
@@ -395,6 +400,9 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
   EXPECT_EQ(report.leaves[0].ranks, Ranks({2}));
   EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
+  ASSERT_FALSE(report.leaves[0].places.empty());
+  EXPECT_EQ(report.leaves[0].places.back().reading,
+            "rank 2 on default_pg 0: 95 enqueued, 95 completed");
 }
 
 FrontierRow counted(MemberId member, std::size_t group, std::int64_t enqueued,
@@ -420,6 +428,22 @@ Facts logs(std::int64_t ranks) {
     facts.members.push_back(m);
   }
   return facts;
+}
+
+TEST(Collectives, WhatStandsInADumpIsTold) {
+  Facts facts = logs(4);
+  RecorderRow dump;
+  dump.place = {3, 0, 17, 5};
+  dump.entries = 150;
+  EXPECT_EQ(cited(facts, dump).reading, "dump of rank 2: 150 operations, all completed");
+  dump.pending = 1;
+  dump.entries = 1;
+  dump.rank = Rank(1);
+  EXPECT_EQ(cited(facts, dump).reading, "dump of rank 1: 1 operation, 1 not completed");
+  const Evidence shown = evidence_of(facts, cited(facts, dump));
+  EXPECT_EQ(shown.path, "rank2.log");
+  EXPECT_EQ(shown.offset, 17u);
+  EXPECT_EQ(shown.reading, "dump of rank 1: 1 operation, 1 not completed");
 }
 
 // A log runs through a restart; counters begin anew and the earlier incident is over.

@@ -198,6 +198,7 @@ TEST(SampleEvidence, LeadsToTheLinesOfTheInterval) {
   EXPECT_EQ(found[0].path, "node-1.prom");
   EXPECT_EQ(found[0].line, 105u);  // nearest to what is claimed
   EXPECT_EQ(found[0].excerpt, "65.5");
+  EXPECT_EQ(found[0].reading, "gpu_temp of node-1/gpu3 at 2023-11-14T22:13:25Z");
   EXPECT_EQ(found[1].line, 103u);  // the first
   const auto counter = sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 3 * kSecond,
                                        kBegin + 8 * kSecond, std::nan(""));

@@ -143,13 +143,16 @@ TEST_F(Databases, TakeFindingsWhoseIdsRepeat) {
   for (Finding& f : findings) {
     f.id = "slow/interval/7";
     f.analysis = Analysis::slow;
-    f.evidence.push_back({1, "rank_1.log", 3, 10, 5, "words"});
+    f.evidence.push_back({1, "rank_1.log", 3, 10, 5, "words", "iter_ms in step 3"});
   }
   EXPECT_TRUE(db->save_findings(Analysis::slow, findings, report::words));
   const auto stored = db->findings();
   ASSERT_EQ(stored.size(), 2u);
   EXPECT_EQ(stored[1].id, "slow/interval/7+2");
   EXPECT_EQ(stored[1].id, findings[1].id);
+  ASSERT_EQ(stored[1].evidence.size(), 1u);
+  EXPECT_EQ(stored[1].evidence[0].excerpt, "words");
+  EXPECT_EQ(stored[1].evidence[0].reading, "iter_ms in step 3");
 }
 
 TEST_F(Databases, WhoseRulesWeBreakAreOurFault) {

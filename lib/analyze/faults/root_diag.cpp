@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -25,8 +26,9 @@ constexpr std::size_t kLeastOfBurst = 3;  // fewer have a host in common by chan
 // Whoever prints first is in all of its own reports: one other host, at least two connections of
 // which broke, is as good a culprit.
 constexpr std::size_t kLeastWitnesses = 2;
-constexpr double kLeastCover = 0.5;     // of the first breaks: fewer single out nobody
-constexpr double kLeastOrders = 20;     // in which the first breaks might as well have come
+constexpr double kLeastCover = 0.5;  // of the first breaks: fewer single out nobody
+constexpr double kLeastOrders = 20;  // in which the first breaks might as well have come
+constexpr Nanoseconds kLongAgo = std::numeric_limits<Nanoseconds>::min();
 constexpr std::int64_t kTrainedOn = 3;  // steps that no rank makes without its peers
 constexpr Nanoseconds kLeastPause =
     kSecond / 2;  // clocks of machines differ by some hundred milliseconds
@@ -177,22 +179,34 @@ std::set<Host> hosts_with_output(const Facts& facts) {
   return out;
 }
 
-// The job trained on after it: all ranks stepped together since, or training began only then.
-bool trained_on(const Facts& facts, const Signal& s, const RootDiagParams& params) {
-  if (!s.end) return false;
-  return std::any_of(facts.progress.begin(), facts.progress.end(), [&](const ProgressSpan& p) {
-    if (!p.last.time_ns || p.framework == "tqdm") return false;
-    if (*s.end + s.uncertainty + params.retried < *p.last.time_ns) return true;
-    return p.first.time_ns && *s.end + s.uncertainty < *p.first.time_ns && p.first.iteration &&
-           p.last.iteration && *p.last.iteration - *p.first.iteration >= kTrainedOn;
-  });
-}
+// Whether the job trained on after a break: all ranks stepped together since, or training began
+// only then.
+class Training {
+ public:
+  explicit Training(const Facts& facts) {
+    for (const ProgressSpan& p : facts.progress) {
+      if (!p.last.time_ns || p.framework == "tqdm") continue;
+      last_step_ = std::max(last_step_, *p.last.time_ns);
+      if (p.first.time_ns && p.first.iteration && p.last.iteration &&
+          *p.last.iteration - *p.first.iteration >= kTrainedOn)
+        last_begin_ = std::max(last_begin_, *p.first.time_ns);
+    }
+  }
+  bool went_on(const Signal& s, const RootDiagParams& params) const {
+    return s.end && (*s.end + s.uncertainty + params.retried < last_step_ ||
+                     *s.end + s.uncertainty < last_begin_);
+  }
+
+ private:
+  Nanoseconds last_step_ = kLongAgo, last_begin_ = kLongAgo;
+};
 
 // Connections between two hosts that broke, each end once.
 std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& signals,
                                const RootDiagParams& params) {
   std::vector<Edge> edges;
   std::set<std::pair<std::string, std::string>> seen;
+  const Training training(facts);
   for (const Signal& s : signals) {
     if (s.before_job || s.meaning.severity != Severity::distributed ||
         s.meaning.role != Role::cascade || !s.host || !s.peer_host)
@@ -200,7 +214,7 @@ std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& si
     // A machine's connection to itself: of processes that went, unless its own adapter reports it.
     if (*s.host == *s.peer_host && s.meaning.symptom != Symptom::infiniband_error) continue;
     // Whoever calls before the other end listens tries again.
-    if (trained_on(facts, s, params)) continue;
+    if (training.went_on(s, params)) continue;
     if (seen.insert({*s.host, *s.peer_host}).second)
       edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
@@ -213,11 +227,11 @@ Host leading(const Burst& burst) {
   std::vector<Host> most;
   for (const auto& [touches, host] : burst.ranked)
     if (touches == burst.ranked.front().first) most.push_back(host);
-  if (most.size() > 1)
-    std::erase_if(most, [&](const Host& host) {
-      return std::any_of(burst.edges.begin(), burst.edges.end(),
-                         [&](const Edge* e) { return e->reporter == host; });
-    });
+  if (most.size() > 1) {
+    std::set<Host> reporters;
+    for (const Edge* e : burst.edges) reporters.insert(e->reporter);
+    std::erase_if(most, [&](const Host& host) { return reporters.count(host) != 0; });
+  }
   if (most.size() != 1 || burst.ranked.front().first < kLeastOfBurst ||
       burst.cover() < kLeastCover || witnesses(burst, most.front()) < kLeastWitnesses ||
       preceded(burst, most.front()) || outweighed(burst, most.front()))

@@ -89,7 +89,7 @@ Finding joins_last(const Finding& base, const SlowRank& s, const Facts& facts,
   for (const RecorderRow& d : facts.recorders)
     if (const MemberRow* m = facts.member(d.place.member);
         f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank))
-      f.evidence.push_back(facts.evidence(d.place));
+      f.evidence.push_back(evidence_of(facts, cited(facts, d)));
   f.figures = {{"inside_ms", fmt::format("{:.3f}", s.inside_ms)},
                {"late_ms", fmt::format("{:.3f}", s.late_ms)},
                {"operations", std::to_string(s.operations)},
@@ -130,13 +130,14 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
     f.figures.push_back({"tie", leaf.tie ? "1" : "0"});
     f.figures.push_back({"waiting", std::to_string(leaf.waiting)});
     sort_rows(f.figures);
-    const auto show = [&](const Place& p) {
+    const auto show = [&](const Citation& c) {
       const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
-        return e.member == p.member && e.offset == p.offset;
+        return e.member == c.place.member && e.offset == c.place.offset;
       });
-      if (p.member != 0 && !told && f.evidence.size() < 8) f.evidence.push_back(facts.evidence(p));
+      if (c.place.member != 0 && !told && f.evidence.size() < 8)
+        f.evidence.push_back(evidence_of(facts, c));
     };
-    for (const Place& p : leaf.places) show(p);
+    for (const Citation& c : leaf.places) show(c);
     if (&leaf == &report.leaves.front())
       for (const Wait& w : report.chain) show(w.place);
     out.push_back(std::move(f));

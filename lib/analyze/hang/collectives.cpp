@@ -446,9 +446,12 @@ class WaitFor {
         leaf.group = groups_[from->group].id;
         leaf.sequence = from->sequence;
         leaf.operation = from->operation;
-        if (from->sample != nullptr) leaf.places.push_back(from->sample->row.place);
+        if (from->sample != nullptr) leaf.places.push_back(cited(facts_, *from->sample));
       }
-      if (r.dumped) leaf.places.push_back(r.dump);
+      if (r.recorder != nullptr)
+        leaf.places.push_back(cited(facts_, *r.recorder));
+      else if (r.counters != nullptr)
+        leaf.places.push_back(cited(facts_, *r.counters));
       // A buffered send may be over before its receive begins: who is waited for in receives only
       // may have sent.
       const bool receives_only = std::all_of(
@@ -458,7 +461,7 @@ class WaitFor {
         for (const ExitRow& x : facts_.exits)
           if (x.rank == r.rank && x.code == 0) {
             leaf.kind = StopKind::left_early;
-            leaf.places.push_back(x.place);
+            leaf.places.push_back({x.place});
             break;
           }
       const std::string where = topology_.where(r.rank);
@@ -503,7 +506,7 @@ class WaitFor {
       leaf.within = machine_of(leaf.ranks);
       leaf.why =
           say(Phrase::both_ends_of_send, leaf.within, topology_.where(a), topology_.where(b));
-      leaf.places.push_back(o.sample->row.place);
+      leaf.places.push_back(cited(facts_, *o.sample));
       add(std::move(leaf), n, 1);
       return;
     }
@@ -523,7 +526,7 @@ class WaitFor {
       if (all_known(leaf.group, leaf.ranks.size())) leaf.within = machine_of(leaf.ranks);
       leaf.why = say(Phrase::all_ranks_in, leaf.ranks.size(), group_name(leaf.group), o.operation,
                      o.sequence, leaf.within);
-      if (o.sample != nullptr) leaf.places.push_back(o.sample->row.place);
+      if (o.sample != nullptr) leaf.places.push_back(cited(facts_, *o.sample));
     }
     add(std::move(leaf), node(op), 1);
   }
@@ -532,7 +535,7 @@ class WaitFor {
   // names_only: whatever the sizes are.
   bool disagree(const Op& o, Leaf& leaf, bool names_only = false) const {
     std::map<std::string, std::vector<Rank>> kinds;
-    std::map<std::string, Place> shown;
+    std::map<std::string, const CollectiveSample*> shown;
     for (const Member& m : groups_[o.group].members) {
       if (m.head != o.sequence || m.sample == nullptr) continue;
       const CollectiveRow& row = m.sample->row;
@@ -540,7 +543,7 @@ class WaitFor {
       const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) +
                                (loose || row.types.empty() ? "" : " " + row.types);
       kinds[kind].push_back(m.rank);
-      shown.emplace(kind, row.place);
+      shown.emplace(kind, m.sample);
     }
     if (kinds.size() < 2) return !names_only && uneven(o, leaf);
     std::vector<std::pair<std::string, std::vector<Rank>>> sides(kinds.begin(), kinds.end());
@@ -558,7 +561,7 @@ class WaitFor {
     leaf.why =
         say(Phrase::ranks_do_not_the_same, o.sequence, group_name(leaf.group), sides[0].first,
             to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
-    leaf.places = {shown[sides[1].first], shown[sides[0].first]};
+    leaf.places = {cited(facts_, *shown[sides[1].first]), cited(facts_, *shown[sides[0].first])};
     return true;
   }
 
@@ -579,7 +582,7 @@ class WaitFor {
       given += sizes->first;
       expected += sizes->second;
       ranks.push_back(m.rank);
-      if (leaf.places.size() < 4) leaf.places.push_back(m.sample->row.place);
+      if (leaf.places.size() < 4) leaf.places.push_back(cited(facts_, *m.sample));
     }
     if (given == expected) {
       leaf.places.clear();
@@ -625,7 +628,7 @@ class WaitFor {
       if (n < ranks_.size() && !ranks_[n].whole) doubtful.push_back(ranks_[n].rank);
     for (const Op* o : ops)
       if (leaf.places.size() < 4 && o->sample != nullptr)
-        leaf.places.push_back(o->sample->row.place);
+        leaf.places.push_back(cited(facts_, *o->sample));
     if (!doubtful.empty()) {
       sort_rows(doubtful);
       leaf.kind = StopKind::no_dump;
@@ -679,7 +682,7 @@ class WaitFor {
       w.group = groups_[o.group].id;
       w.sequence = o.sequence;
       w.operation = o.operation;
-      if (o.sample != nullptr) w.place = o.sample->row.place;
+      if (o.sample != nullptr) w.place = cited(facts_, *o.sample);
       if (next >= ranks_.size()) break;
       w.to = ranks_[next].rank;
       w.because = !ranks_[next].dumped ? "left no dump of"

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
+#include "analyze/hang/citation.hpp"
 #include "analyze/hang/slow_ranks.hpp"
 #include "analyze/facts/topology.hpp"
 #include "model/finding.hpp"
@@ -31,7 +32,7 @@ struct Wait {
   std::int64_t sequence = 0;
   std::string operation;  // what `from` is in
   std::string because;    // "never launched", "holds up", "left no dump of"
-  Place place;            // of the operation in the dump or log of `from`
+  Citation place;         // of the operation in the dump or log of `from`
 };
 
 // Ranks that the job waits for in the end, and that wait for nobody.
@@ -49,7 +50,7 @@ struct Leaf {
                 // several, or some are not known
   double confidence = 0;
   Text why;
-  std::vector<Place> places;  // dumps and lines that show it
+  std::vector<Citation> places;  // dumps and lines that show it
 };
 
 struct GroupFrontier {

@@ -185,11 +185,7 @@ std::string launched_at(const Facts& facts, const Leaf& leaf) {
         !c.row.rank ||
         std::find(leaf.ranks.begin(), leaf.ranks.end(), *c.row.rank) == leaf.ranks.end())
       continue;
-    for (const std::uint32_t f : facts.stacks.stacks[static_cast<std::size_t>(c.stack)]) {
-      const Frame& frame = facts.stacks.frames[f];
-      if (!frame.native && !frame.file.empty() && !library_file(frame.file))
-        return place_of(frame.file, frame.line);
-    }
+    if (std::string code = launched_at(facts, c); !code.empty()) return code;
   }
   return {};
 }

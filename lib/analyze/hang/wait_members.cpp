@@ -170,7 +170,7 @@ class MemberReader {
       OfRank& r = out_.ranks[rank_index(rank)];
       r.dumped = true;
       r.whole = !dump->truncated;
-      r.dump = dump->place;
+      r.recorder = dump;
       if (dump->truncated) out_.cut.push_back(rank);
     }
     last_ = best_.cend();
@@ -304,7 +304,7 @@ class MemberReader {
     OfRank& r = out_.ranks[rank_index(*rank)];
     if (best_.empty() && !r.dumped) {
       r.dumped = r.whole = true;
-      r.dump = f.place;
+      r.counters = &f;
     }
     if (f.p2p && !source_.launches_only) return;
     Member& m = member(group(canonical(f.group), f.operation), *rank);

@@ -44,7 +44,9 @@ struct WaitMembers {
     std::uint32_t first_op = ~0u;
     std::int64_t first_send_record = kUnknownSequence;
     std::uint32_t first_send = ~0u;  // its first unfinished send
-    Place dump;
+    // Where its dump begins; of a rank without one, the first counters that speak for it.
+    const RecorderRow* recorder = nullptr;
+    const FrontierRow* counters = nullptr;
   };
   struct Launch {
     std::uint32_t rank, group;

@@ -153,7 +153,9 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
   struct Found {
     Nanoseconds time;
     double value;
-    Evidence evidence;
+    const SeriesRow* series;
+    std::int64_t line, offset;
+    double printed;
   };
   std::optional<Found> first, nearest;
   for (const SeriesRow& s : facts.series) {
@@ -181,22 +183,27 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
                                                          : std::abs(shown - value) <
                                                                std::abs(nearest->value - value));
       if (!earlier && !nearer) continue;
-      const auto line = points.lines.empty() ? 0 : points.lines[i];
-      const Found found{
-          time, shown,
-          facts.evidence(
-              {s.member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, line)),
-               points.offsets.empty()
-                   ? 0
-                   : static_cast<std::uint64_t>(std::max<std::int64_t>(0, points.offsets[i])),
-               0},
-              fmt::format("{}", points.values[i]))};
+      const Found found{time,
+                        shown,
+                        &s,
+                        points.lines.empty() ? 0 : points.lines[i],
+                        points.offsets.empty() ? 0 : points.offsets[i],
+                        points.values[i]};
       if (earlier) first = found;
       if (nearer) nearest = found;
     }
   }
-  if (nearest) out.push_back(nearest->evidence);
-  if (first && first->time != nearest->time) out.push_back(first->evidence);
+  const auto cite = [&](const Found& f) {
+    const auto natural = [](std::int64_t v) {
+      return static_cast<std::uint64_t>(std::max<std::int64_t>(0, v));
+    };
+    out.push_back(facts.evidence({f.series->member, natural(f.line), natural(f.offset), 0},
+                                 fmt::format("{}", f.printed)));
+    const std::string whose = entity_name(*f.series);
+    out.back().reading = fmt::format("{} of {} at {}", f.series->name, whose, iso_utc(f.time));
+  };
+  if (nearest) cite(*nearest);
+  if (first && first->time != nearest->time) cite(*first);
   return out;
 }
 

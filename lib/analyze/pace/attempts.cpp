@@ -309,8 +309,7 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const Host> h
     if (list.broken) continue;
     for (const std::string& one : list.hosts) {
       const Host host = short_host(one);
-      const bool known = std::any_of(hosts.begin(), hosts.end(),
-                                     [&](const std::string& h) { return short_host(h) == host; });
+      const bool known = std::binary_search(hosts.begin(), hosts.end(), host);
       const bool name_like =
           host.size() > 1 && std::isalpha(static_cast<unsigned char>(host[0])) != 0 &&
           std::any_of(host.begin(), host.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -32,9 +32,9 @@ struct Attempt {
 };
 
 // "evicted node-07, rollback to 1200", "checks passed", "none": what it says was done, in its
-// order, each kind once. Words that name none of `hosts` are hosts only when `hosts` is empty and
-// they have a digit. Text that says something else gives one Tried of kind other; "" and "none"
-// nothing.
+// order, each kind once. hosts: short names, sorted. Words that name none of them are hosts only
+// when there are none and they have a digit. Text that says something else gives one Tried of kind
+// other; "" and "none" nothing.
 std::vector<Tried> parse_measures(std::string_view text, std::span<const Host> hosts);
 
 // Fewer than two: there is no history.
