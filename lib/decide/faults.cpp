@@ -638,20 +638,21 @@ Answer process_crash(Walk& w) {
 
 namespace {
 
-// Several machines lost their links for good in the same seconds: a switch has many ports. Port
-// states without a date agree with any.
+// Several machines lost their links for good in the same seconds: a switch has many ports. States
+// of ports without a date agree with any.
 bool all_at_once(const Cause& c) {
   constexpr Nanoseconds kMoment = 5 * kSecond;
   std::map<Host, Nanoseconds> down;
   std::set<Host> dead;
-  for (const Finding* f : c.findings)
-    if (f->host && f->severity == Severity::critical &&
-        (!f->start || (!f->alerts.empty() && !f->alerts.back().closed))) {
-      dead.insert(*f->host);
-      if (!f->start) continue;
-      const auto [at, fresh] = down.try_emplace(*f->host, *f->start);
-      at->second = std::min(at->second, *f->start);
-    }
+  for (const Finding* f : c.findings) {
+    const bool open = !f->alerts.empty() && !f->alerts.back().closed;
+    if (!f->host || !(f->start ? open : f->severity == Severity::critical)) continue;
+    dead.insert(*f->host);
+    if (!f->start) continue;
+    const Nanoseconds since = f->alerts.back().begin.value_or(*f->start);
+    const auto [at, fresh] = down.try_emplace(*f->host, since);
+    at->second = std::min(at->second, since);
+  }
   if (c.hosts.size() < 2 || dead.size() != c.hosts.size() || down.empty()) return false;
   const auto [low, high] = std::minmax_element(
       down.begin(), down.end(), [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -23,6 +23,8 @@ int weight(const Finding& f) {
   if (f.analysis != Analysis::classify || f.outcome == Outcome::ruled_out || f.role == Role::advice)
     return 0;
   if (f.hearsay || f.severity == Severity::info) return 0;
+  // A port that went down at an unknown time is no proof, and the first thing to look at.
+  if (f.cause == CauseKind::network && f.outcome == Outcome::not_enough_evidence) return 2;
   if (f.role == Role::root)
     return f.severity == Severity::critical ? 6
            : f.origin == Origin::any        ? 4
@@ -58,6 +60,8 @@ Sorted sorted_out(const Walk& w) {
 }
 
 Text who(const Finding& f) {
+  if (f.hosts.size() > 1 && f.ranks.size() > 1) return say(Phrase::ranks_counted, f.ranks.size());
+  if (f.hosts.size() > 1) return list(f.hosts, 3);
   if (f.host)
     return f.ranks.size() == 1 ? say(Phrase::rank_on_host, f.ranks[0], *f.host) : Text(*f.host);
   if (f.ranks.size() == 1) return say(Phrase::rank_named, f.ranks[0]);
@@ -136,8 +140,9 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
           say(Phrase::also_look_at, from.empty() ? Text() : say(Phrase::after_space, from), words));
     if (first)
       target(v,
-             f->host && f->cause != CauseKind::none ? Subject{SubjectKind::host, *f->host}
-                                                    : Subject{SubjectKind::job, "job"},
+             f->host && f->hosts.size() < 2 && f->cause != CauseKind::none
+                 ? Subject{SubjectKind::host, *f->host}
+                 : Subject{SubjectKind::job, "job"},
              confidence::kLead, ids(leads));
     first = false;
     if (!f->advice.empty()) next(v, NextKind::plan, f->advice);

@@ -37,6 +37,29 @@ TEST(Storm, FoldsAfterTheFirstFew) {
   test::check_places(rows, text);
 }
 
+// A message that came in two records stands where its first one does, and is known only behind
+// lines of the same storm.
+TEST(Storm, BeginsAtItsFirstLineInWhateverOrderItsLinesAreRead) {
+  const std::string at = "2026-11-21T03:19:38.000000000Z ";
+  const std::string fault =
+      "n1:4100:4188 [0] NCCL WARN NET/IB : Got completion from peer n2<41021> with status=12 "
+      "opcode=0 len=0 vendor err 129 (Recv)";
+  std::string text = at + "stdout P " + fault.substr(0, 62) + "\n";
+  for (int i = 0; i < 20; ++i) text += at + "stderr F " + fault + "\n";
+  text += at + "stdout F " + fault.substr(62) + "\n";
+  const auto rows = read_text(text, "");
+  EXPECT_EQ(total(rows), 21u);
+  std::uint64_t first = 99, last = 0;
+  for (const auto& e : rows.events) {
+    EXPECT_LE(e.place.line, e.last_line);
+    first = std::min(first, e.place.line);
+    last = std::max(last, e.last_line);
+  }
+  EXPECT_EQ(first, 1u);
+  EXPECT_EQ(last, 22u);
+  test::check_places(rows, text);
+}
+
 TEST(Storm, RepeatsThatTheLoggerLeftOut) {
   const std::string fault = "Nov 21 03:19:38 n1 kernel: " + std::string(kXid) + "\n";
   EXPECT_EQ(total(read_text(

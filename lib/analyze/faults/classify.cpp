@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "analyze/faults/failure_moment.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -139,8 +140,9 @@ struct Witnesses {
   std::set<std::pair<std::string, std::string>> said;  // host and class
   std::set<std::string> logs;                          // hosts with a kernel log
   std::set<std::string> broke;  // hosts at an end of an RDMA connection that broke
+  FailureMoment failure;
 
-  Witnesses(const Facts& facts, const std::vector<Signal>& signals) {
+  Witnesses(const Facts& facts, const std::vector<Signal>& signals) : failure(facts, signals) {
     for (const Signal& s : signals) note(s);
     for (const MemberRow& m : facts.members)
       if (m.text_kind == "kernel" && m.host) logs.insert(*m.host);
@@ -385,10 +387,22 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
                    witnesses.broke.count(*first.host) != 0;
   if (!own && !f.alerts.empty() && f.severity < Severity::critical &&
       f.scope == Scope::host_local && needed.count > 1 &&
-      !repeated(f.alerts, needed.count, needed.window) && network(first))
+      !repeated(f.alerts, needed.count, needed.window) && network(first)) {
+    const std::optional<Nanoseconds>& begin = f.alerts.back().begin;
+    if (begin && witnesses.failure.began_with(*begin, first.uncertainty)) {
+      f.why += say(Phrase::began_as_job_failed);
+      return;
+    }
+    if (!begin && witnesses.failure.broke()) {
+      f.outcome = Outcome::not_enough_evidence;
+      f.confidence = confidence::kUndated;
+      f.why += say(Phrase::time_not_tied);
+      return;
+    }
     return rule_out(
         f, confidence::kTransient,
         say(Phrase::would_count, needed.count, human_duration(needed.window), f.alerts.size()));
+  }
   if (first.state && f.role == Role::root) {
     f.confidence = confidence::kStateReading;
     f.why += say(Phrase::reading_undated);

@@ -140,7 +140,13 @@ void StormFolder::add(EventRow row, Sink& sink) {
     return;
   }
   open.row.count += row.count;
-  open.row.last_line = row.place.line;
+  open.row.last_line = std::max(open.row.last_line, row.last_line);
+  // A message that was put together of several records comes behind lines that stand after it.
+  if (row.place.line < open.row.place.line) {
+    open.row.place = row.place;
+    open.row.time = row.time;
+    open.row.message = std::move(row.message);
+  }
   // Lines without a time, and those that overtook each other on their way to the file, do not say
   // when the storm ended.
   if (row.time.clock == open.row.last_time.clock && row.time.ns > open.row.last_time.ns)
@@ -150,7 +156,7 @@ void StormFolder::add(EventRow row, Sink& sink) {
 bool StormFolder::add_repeats(std::uint64_t times, std::string_view like, std::uint64_t line) {
   const auto count = [&](Open& open) {
     open.row.count += std::min<std::uint64_t>(times, 1'000'000'000);
-    open.row.last_line = line;
+    open.row.last_line = std::max(open.row.last_line, line);
     return true;
   };
   if (!like.empty()) {

@@ -207,8 +207,12 @@ void TextReader::settle_waiting(const TextLine& line) {
 // CRI writes a long message as several records: they are joined until the one that completes it.
 // Whether the line is a part of such a message.
 bool TextReader::join_partial(const TextLine& line) {
+  if (!line.line.prefix.partial && partial_.empty()) return false;
+  // What the program itself prints before its message stands in the first record alone.
+  const std::string stream =
+      line.line.prefix.stream.empty() ? stream_of(line.line.prefix) : line.line.prefix.stream;
   if (line.line.prefix.partial) {
-    Partial& partial = partial_[stream_of(line.line.prefix)];
+    Partial& partial = partial_[stream];
     if (partial.line.message.empty()) {
       partial = {line.place, line.line};
       partial.line.prefix.partial = false;
@@ -218,8 +222,7 @@ bool TextReader::join_partial(const TextLine& line) {
     mark_used(line.place.line);
     return true;
   }
-  if (partial_.empty()) return false;
-  const auto it = partial_.find(stream_of(line.line.prefix));
+  const auto it = partial_.find(stream);
   if (it == partial_.end()) return false;
   it->second.line.message += line.line.message;
   if (judge_joined(it->second, line.place.line)) mark_used(line.place.line);

@@ -1,0 +1,34 @@
+#include "analyze/faults/failure_moment.hpp"
+
+#include <algorithm>
+
+namespace culprit::analyze {
+
+FailureMoment::FailureMoment(const Facts& facts, const std::vector<Signal>& signals,
+                             const FailureMomentParams& params)
+    : params_(params), begin_(facts.start_is_known ? facts.job_start : std::nullopt) {
+  for (const ProgressSpan& p : facts.progress)
+    if (p.last.time_ns && p.framework != "tqdm")
+      last_step_ = std::max(last_step_.value_or(*p.last.time_ns), *p.last.time_ns);
+  for (const Signal& s : signals) {
+    if (s.meaning.role != Role::cascade || s.meaning.severity != Severity::distributed ||
+        s.speaker != Speaker::job || s.before_job || s.hearsay || s.stranger || s.absent ||
+        s.steps_after || s.origin == Origin::kernel)
+      continue;
+    // What broke while the job stepped on was tried again.
+    if (s.start && last_step_ && *s.start + params.slack < *last_step_) continue;
+    broke_ = true;
+    if (s.start) first_break_ = std::min(first_break_.value_or(*s.start), *s.start);
+  }
+}
+
+bool FailureMoment::began_with(Nanoseconds time, Nanoseconds uncertainty) const {
+  const Nanoseconds slack = params_.slack + uncertainty;
+  if (!broke_ || (last_step_ && time + slack < *last_step_)) return false;
+  if (first_break_ && *first_break_ + slack < time) return false;
+  if (last_step_) return time <= *last_step_ + params_.longest_timeout;
+  return first_break_ && begin_ && *begin_ <= time &&
+         *first_break_ <= time + params_.longest_timeout;
+}
+
+}  // namespace culprit::analyze
