@@ -377,12 +377,17 @@ bool printed_after(const Walk& w, const Finding& f, const Finding& word) {
          });
 }
 
-// A process failed by itself, and communication with it: the log has both before the word.
+// A process failed by itself, and communication with it: the log has both before the word. Of srun
+// the exit is enough: it ends the step because of it, and tells of tasks that were asked to stop
+// behind the word.
 bool failed_before_the_word(const Walk& w, const Finding& word) {
-  const bool ended =
-      std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [&](const ExitFact& x) {
-        return x.code > 0 && x.code < 128 && printed_before(x.evidence, word);
-      });
+  bool ended = false, task = false;
+  for (const ExitFact& x : w.incident.exits) {
+    if (x.code <= 0 || x.code >= 128 || !printed_before(x.evidence, word)) continue;
+    ended = true;
+    task = task || x.source == "srun";
+  }
+  if (task) return true;
   return ended &&
          std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
            return f.outcome == Outcome::fired && f.role == Role::cascade &&

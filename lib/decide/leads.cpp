@@ -23,8 +23,10 @@ int weight(const Finding& f) {
   if (f.analysis != Analysis::classify || f.outcome == Outcome::ruled_out || f.role == Role::advice)
     return 0;
   if (f.hearsay || f.severity == Severity::info) return 0;
-  // A port that went down at an unknown time is no proof, and the first thing to look at.
-  if (f.cause == CauseKind::network && f.outcome == Outcome::not_enough_evidence) return 2;
+  // A port that went down when the job failed, or at an unknown time, is no proof by itself, and
+  // the first thing to look at.
+  if (f.role == Role::root && f.cause == CauseKind::network && f.severity == Severity::warning)
+    return 2;
   if (f.role == Role::root)
     return f.severity == Severity::critical ? 6
            : f.origin == Origin::any        ? 4
@@ -120,8 +122,31 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
   return out;
 }
 
+namespace {
+
+bool accuses_machine(const Finding& f) {
+  return f.cause == CauseKind::machine || f.cause == CauseKind::network ||
+         f.cause == CauseKind::device_or_program;
+}
+
+// The machine that one lead accuses and that another, of anything else, is of alone; else none.
+std::optional<Host> agreed_host(const std::vector<const Finding*>& leads) {
+  std::set<Host> accused;
+  for (const Finding* f : leads)
+    if (accuses_machine(*f) && f->host && f->hosts.size() < 2) accused.insert(*f->host);
+  if (accused.size() != 1) return std::nullopt;
+  const Host& host = *accused.begin();
+  const bool seconded = std::any_of(leads.begin(), leads.end(), [&](const Finding* f) {
+    return !accuses_machine(*f) && f->host == host && f->hosts.size() < 2;
+  });
+  return seconded ? std::optional(host) : std::nullopt;
+}
+
+}  // namespace
+
 void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
   Verdict& v = w.verdict;
+  const std::optional<Host> agreed = agreed_host(leads);
   bool first = true;
   for (const Finding* f : leads) {
     const std::string message = message_of(*f);
@@ -138,7 +163,9 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
       next(
           v, NextKind::plan,
           say(Phrase::also_look_at, from.empty() ? Text() : say(Phrase::after_space, from), words));
-    if (first)
+    if (first && agreed)
+      target(v, {SubjectKind::host, *agreed}, confidence::kLead, ids(leads));
+    else if (first)
       target(v,
              f->host && f->hosts.size() < 2 && f->cause != CauseKind::none
                  ? Subject{SubjectKind::host, *f->host}

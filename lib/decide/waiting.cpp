@@ -406,13 +406,23 @@ Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
   return taken(f.why);
 }
 
-// Of these machines the few that report a fault of their own without a time: host -> findings.
+// Of these machines the few that report a fault of their own, or a link that stays down, without a
+// time: host -> findings.
 std::map<Host, std::vector<std::string>> undated_among(const Walk& w, const std::set<Host>& hosts) {
   std::map<Host, std::vector<std::string>> out;
-  for (const Excluded& e : w.first.excluded)
-    if (e.reason == Exclusion::unplaced && !e.finding->start && e.finding->host &&
-        hosts.count(*e.finding->host) > 0 && kind_of(*e.finding) == CauseKind::machine)
-      out[*e.finding->host].push_back(e.finding->id);
+  const auto note = [&](const Finding& f) {
+    if (!f.start && f.host && hosts.count(*f.host) > 0) out[*f.host].push_back(f.id);
+  };
+  for (const Excluded& e : w.first.excluded) {
+    const auto kind = kind_of(*e.finding);
+    if (e.reason == Exclusion::unplaced &&
+        (kind == CauseKind::machine || kind == CauseKind::network))
+      note(*e.finding);
+  }
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.cause == CauseKind::network &&
+        f.outcome == Outcome::not_enough_evidence && !f.hearsay)
+      note(f);
   if (out.size() > 4 || 2 * out.size() > hosts.size()) out.clear();
   return out;
 }

@@ -15,6 +15,7 @@
 #include "analyze/facts/earlier_runs.hpp"
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/scheduler_job.hpp"
+#include "analyze/facts/signal.hpp"
 #include "analyze/facts/zones.hpp"
 
 #include "line/timestamp.hpp"
@@ -460,11 +461,8 @@ void frame_job_by_output(Facts& facts, const ClockMap& map, const std::set<Membe
   };
   // A collective that ran for half an hour before it timed out had begun half an hour before.
   for (const auto& e : facts.events) {
-    const std::size_t at = e.message.find("ran for ");
-    if (e.event_class == "nccl_watchdog_timeout" && e.time_ns && at != std::string::npos)
-      if (const long long ms = std::strtoll(e.message.c_str() + at + 8, nullptr, 10);
-          ms > 0 && ms < 86'400'000)
-        frame(*e.time_ns - ms * 1'000'000);
+    if (e.event_class != "nccl_watchdog_timeout" || !e.time_ns) continue;
+    if (const auto waited = ran_for(e.message)) frame(*e.time_ns - *waited);
   }
   Nanoseconds ignored = 0;
   for (const auto& c : facts.clocks)

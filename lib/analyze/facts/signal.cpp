@@ -1,6 +1,7 @@
 #include "analyze/facts/signal.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -671,6 +672,17 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   name_owners_of_xid_45(out);
   sort_rows(out, earlier);
   return out;
+}
+
+std::optional<Nanoseconds> ran_for(std::string_view message) {
+  constexpr std::string_view kWords = "ran for ";
+  const std::size_t at = message.find(kWords);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t ms = 0;
+  const std::string_view number = message.substr(at + kWords.size());
+  std::from_chars(number.data(), number.data() + number.size(), ms);
+  if (ms <= 0 || ms >= 86'400'000) return std::nullopt;  // a day: no time-out of a collective
+  return ms * 1'000'000;
 }
 
 std::vector<const Signal*> timeouts(const std::vector<Signal>& signals) {

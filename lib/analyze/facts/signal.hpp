@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
@@ -42,6 +43,9 @@ struct Signal {
   bool state = false;  // a reading of counters or port states: no moment of its own
   std::vector<Evidence> evidence;
 };
+
+// "ran for 600037 milliseconds before timing out" of a watchdog's line: how long it had waited.
+std::optional<Nanoseconds> ran_for(std::string_view message);
 
 // What ranks say of a collective that took too long, not before the job. A watchdog that ends its
 // process because a connection broke is none, unless others did time out.

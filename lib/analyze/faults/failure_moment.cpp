@@ -10,6 +10,7 @@ FailureMoment::FailureMoment(const Facts& facts, const std::vector<Signal>& sign
   for (const ProgressSpan& p : facts.progress)
     if (p.last.time_ns && p.framework != "tqdm")
       last_step_ = std::max(last_step_.value_or(*p.last.time_ns), *p.last.time_ns);
+  std::optional<Nanoseconds> stuck;
   for (const Signal& s : signals) {
     if (s.meaning.role != Role::cascade || s.meaning.severity != Severity::distributed ||
         s.speaker != Speaker::job || s.before_job || s.hearsay || s.stranger || s.absent ||
@@ -18,8 +19,13 @@ FailureMoment::FailureMoment(const Facts& facts, const std::vector<Signal>& sign
     // What broke while the job stepped on was tried again.
     if (s.start && last_step_ && *s.start + params.slack < *last_step_) continue;
     broke_ = true;
-    if (s.start) first_break_ = std::min(first_break_.value_or(*s.start), *s.start);
+    if (!s.start) continue;
+    first_break_ = std::min(first_break_.value_or(*s.start), *s.start);
+    if (const auto waited = ran_for(s.message))
+      stuck = std::min(stuck.value_or(*s.start), *s.start - *waited);
   }
+  // Steps without a time end where the first collective began to wait in vain.
+  if (!last_step_) last_step_ = stuck;
 }
 
 bool FailureMoment::began_with(Nanoseconds time, Nanoseconds uncertainty) const {
