@@ -175,9 +175,11 @@ class Sieve {
         continue;
       // The scheduler's word is a decision; what failed before it is another question
       // (user_request).
-      if (went_on(f) ||
-          one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"}))
+      if (went_on(f)) continue;
+      if (one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"})) {
+        scheduler_spoke_ = std::max(scheduler_spoke_.value_or(*f.start), *f.start);
         continue;
+      }
       const Nanoseconds begin =
           incident_.last_progress
               ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start)))
@@ -234,6 +236,7 @@ class Sieve {
       if (f.host && f.start && one_of(f.event_class, {"node_drained", "k8s_teardown"}))
         evictions_[*f.host].insert(*f.start);
       if (gpu_fault(f) && on_other_gpu(f)) other_gpus_[*f.host].push_back(&f);
+      if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
       job_names_root_ =
           job_names_root_ || (f.origin == Origin::any && f.analysis == Analysis::classify &&
                               f.role == Role::root && kind_of(f) && !f.hearsay);
@@ -447,7 +450,9 @@ class Sieve {
   // Over for so long before the job ended that it explains the end only if the job ran then, of
   // which nothing tells.
   std::optional<Nanoseconds> long_before(const Finding& f) const {
-    const auto& sign = out_.first_consequence ? out_.first_consequence : incident_.job_end;
+    const auto sign = out_.first_consequence ? out_.first_consequence
+                      : incident_.job_end    ? incident_.job_end
+                                             : scheduler_spoke_;
     if (!f.end || !sign || incident_.last_progress ||
         *f.end + f.uncertainty + params_.long_before >= *sign ||
         (incident_.job_start && *incident_.job_start <= *f.end + f.uncertainty))
@@ -461,7 +466,12 @@ class Sieve {
     return f.origin != Origin::any && f.start && !out_.first_consequence && !incident_.job_end &&
            !incident_.job_start && !incident_.last_progress &&
            (over_for_days(f) || (kind == CauseKind::resource && communication_failed_) ||
-            job_names_root_);
+            job_names_root_ || connections_name_another(f));
+  }
+
+  // The connections that broke first have another host in common.
+  bool connections_name_another(const Finding& f) const {
+    return broke_first_ && f.host && broke_first_ != f.host;
   }
 
   // A job counts steps and shows no failure, and the machines' logs go on for more than a day
@@ -664,6 +674,12 @@ class Sieve {
                          human_duration(*out_.first_consequence - *f.end))),
              false;
     const Nanoseconds slack = explains_set_up(f) ? kSetUpSlack : kSlack;
+    // Nothing else of the job has a time, and the scheduler had ended it by then.
+    if (f.start && f.origin != Origin::any && !out_.first_consequence && !incident_.last_progress &&
+        scheduler_spoke_ && *f.start - f.uncertainty - kMinute > *scheduler_spoke_)
+      return exclude(f, Exclusion::after_failure,
+                     say(Phrase::after_first_sign, human_duration(*f.start - *scheduler_spoke_))),
+             false;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - slack > *first_)
       return exclude(f, Exclusion::after_failure,
                      say(first_is_cause_ ? Phrase::after_first_failure : Phrase::after_first_sign,
@@ -696,6 +712,7 @@ class Sieve {
   FirstFailure out_;
   std::vector<const Finding*> candidates_, own_;
   std::optional<Nanoseconds> first_, first_cascade_;
+  std::optional<Nanoseconds> scheduler_spoke_;  // the last time that it ended the job or a step
   const Finding* first_consequence_ = nullptr;
   std::map<std::string, std::set<Host>>
       lost_processes_;               // numbers of processes that the job says were killed
@@ -704,7 +721,8 @@ class Sieve {
   bool first_is_cause_ = false;
   const ExitFact* first_abort_ = nullptr;  // by its place in one log, or by time
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
-  bool job_names_root_ = false;  // the job itself prints what may be a cause
+  bool job_names_root_ = false;      // the job itself prints what may be a cause
+  std::optional<Host> broke_first_;  // that the connections which broke first have in common
   bool all_left_with_0_ = false;
   std::map<Host, std::set<Nanoseconds>> evictions_;         // when pods of a host had to leave
   std::map<Host, std::vector<const Finding*>> other_gpus_;  // faults of GPUs that no rank has

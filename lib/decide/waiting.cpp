@@ -419,10 +419,11 @@ std::map<Host, std::vector<std::string>> undated_among(const Walk& w, const std:
         (kind == CauseKind::machine || kind == CauseKind::network))
       note(*e.finding);
   }
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.cause == CauseKind::network &&
-        f.outcome == Outcome::not_enough_evidence && !f.hearsay)
-      note(f);
+  if (out.empty())
+    for (const Finding& f : w.incident.findings)
+      if (f.analysis == Analysis::classify && f.cause == CauseKind::network &&
+          f.outcome == Outcome::not_enough_evidence && !f.hearsay)
+        note(f);
   if (out.size() > 4 || 2 * out.size() > hosts.size()) out.clear();
   return out;
 }

@@ -87,11 +87,17 @@ bool path_matches(const std::string& pattern, const std::string& path) {
          path[folder.size()] == '/';
 }
 
-// All stamps of the job, kernels left out: they have a boot clock or reach days back.
+// All stamps of the job, what machines say of their own faults and of the end of those left out:
+// they have a boot clock or reach days back.
 template <class See>
 void each_stamp(const Facts& facts, See see) {
+  const auto own_affair = [&](const EventRow& e) {
+    if (e.role == Role::root) return true;
+    const MemberRow* m = facts.member(e.place.member);
+    return (e.role == Role::advice || e.role == Role::recovery) && m != nullptr && of_machine(*m);
+  };
   for (const auto& e : facts.events)
-    if (e.role != Role::root) see(e.time, e.place.member);
+    if (!own_affair(e)) see(e.time, e.place.member);
   for (const auto& t : facts.tracebacks) see(t.time, t.place.member);
   for (const auto& c : facts.clocks)
     if (c.kind == "first" || c.kind == "last") see(c.time, c.place.member);
