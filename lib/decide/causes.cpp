@@ -271,9 +271,10 @@ class Sieve {
   void look_around() {
     index();
     for (const Finding& f : incident_.findings) {
-      if (const auto* broke = std::get_if<BreakFacts>(&f.facts);
-          broke != nullptr && !broke->most.empty())
-        witnesses_[Host(broke->most)].insert(&f);
+      if (const auto* broke = std::get_if<BreakFacts>(&f.facts); broke != nullptr) {
+        if (!broke->most.empty()) witnesses_[Host(broke->most)].insert(&f);
+        for (const Host& host : broke->alerted) witnesses_[host].insert(&f);
+      }
       if (f.outcome != Outcome::fired) continue;
       note_lost_processes(f);
       cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;

@@ -644,11 +644,13 @@ bool all_at_once(const Cause& c) {
   constexpr Nanoseconds kMoment = 5 * kSecond;
   std::map<Host, Nanoseconds> down;
   std::set<Host> dead;
+  Nanoseconds uncertainty = 0;  // clocks that cannot tell the moments apart make them one
   for (const Finding* f : c.findings) {
     const bool open = !f->alerts.empty() && !f->alerts.back().closed;
     if (!f->host || !(f->start ? open : f->severity == Severity::critical)) continue;
     dead.insert(*f->host);
     if (!f->start) continue;
+    uncertainty = std::max(uncertainty, f->uncertainty);
     const Nanoseconds since = f->alerts.back().begin.value_or(*f->start);
     const auto [at, fresh] = down.try_emplace(*f->host, since);
     at->second = std::min(at->second, since);
@@ -656,7 +658,7 @@ bool all_at_once(const Cause& c) {
   if (c.hosts.size() < 2 || dead.size() != c.hosts.size() || down.empty()) return false;
   const auto [low, high] = std::minmax_element(
       down.begin(), down.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return high->second - low->second <= kMoment;
+  return high->second - low->second <= kMoment + 2 * uncertainty;
 }
 
 }  // namespace

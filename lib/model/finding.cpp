@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/hostlist.hpp"
+
 namespace culprit {
 
 std::string_view name(Outcome outcome) {
@@ -57,6 +59,7 @@ struct Spell {
   void operator()(const BreakFacts& f) {
     out["store_only"] = flag(f.store_only);
     if (!f.most.empty()) out["most"] = f.most;
+    if (!f.alerted.empty()) out["alerted"] = fold_hostlist(f.alerted);
   }
   void operator()(const HangFacts& f) {
     out = {{"code", f.code},

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/host.hpp"
 #include "model/terms.hpp"
 #include "model/text.hpp"
 #include "model/time.hpp"
@@ -52,6 +53,8 @@ struct BreakFacts {
   bool store_only = false;  // all of them to the store of rank 0, which every rank is connected to
   std::string most;  // the one machine that more of them have at an end than any other, as others
                      // say, too; "": none
+  std::vector<Host> alerted = {};  // that report a link of their own which stays down, a few, and
+                                   // one of them is an end of each of these connections; else empty
 };
 
 // What a process does by its stack: a call like any other, or a wait that is a clause of its own.

@@ -14,8 +14,18 @@ struct Broken {
   std::optional<Nanoseconds> after;
 };
 
-std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncertainty = 0) {
+// down: hosts that report a link of their own which stays down.
+std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncertainty = 0,
+                            const std::vector<const char*>& down = {}) {
   std::vector<Signal> signals;
+  for (const char* host : down) {
+    Signal s;
+    s.meaning.severity = Severity::critical;
+    s.meaning.role = Role::root;
+    s.meaning.cause = CauseKind::network;
+    s.host = Host(host);
+    signals.push_back(std::move(s));
+  }
   for (const Broken& b : broken) {
     Signal s;
     s.meaning.severity = Severity::distributed;
@@ -122,6 +132,22 @@ TEST(RootDiag, ConnectionsToTheStoreShowThatAProcessEnded) {
 }
 
 // Too little to accuse a host by, enough to confirm what its own log says.
+// No host is ahead, and each connection ends on one of two whose own links are down.
+TEST(RootDiag, HostsWhoseLinksAreDownAtEachBreakAreRemembered) {
+  const std::vector<Broken> breaks = {{"a", "d", 0},        {"b", "e", 10 * kMs},
+                                      {"e", "c", 20 * kMs}, {"d", "f", 30 * kMs},
+                                      {"g", "e", 40 * kMs}, {"h", "d", 50 * kMs}};
+  const auto alerted = [&](const std::vector<const char*>& down) {
+    const auto found = judged(breaks, 0, down);
+    const auto* facts = std::get_if<BreakFacts>(&found.at(0).facts);
+    return facts == nullptr ? std::vector<Host>() : facts->alerted;
+  };
+  EXPECT_EQ(alerted({"d", "e"}), (std::vector<Host>{Host("d"), Host("e")}));
+  EXPECT_TRUE(alerted({"d"}).empty()) << "the connections of e are left";
+  EXPECT_TRUE(alerted({"a", "b", "c", "d", "e"}).empty()) << "most ends, which tells nothing";
+  EXPECT_TRUE(alerted({}).empty());
+}
+
 TEST(RootDiag, TheHostOfMostBreaksIsRememberedAndOfSeveralTheSilentOne) {
   const auto most = [](const std::vector<Broken>& broken) {
     const Finding f = judged(broken).at(0);

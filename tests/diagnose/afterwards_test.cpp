@@ -311,6 +311,58 @@ TEST_F(Afterwards, TheEndOfAnEarlierRunThatTheLogQuotesIsNoEndOfThisOne) {
   EXPECT_EQ(diagnose().verdict.action, Action::none);
 }
 
+// srun ends the step because a task failed; its word is no request.
+TEST_F(Afterwards, ATaskThatFailedBeforeSrunEndedItsStepIsAFailure) {
+  const std::string failed = "srun: error: k3: task 27: Exited with exit code 1\n";
+  const std::string ended =
+      "srun: Terminating StepId=7711.0\n"
+      "slurmstepd: error: *** STEP 7711.0 ON k1 CANCELLED AT 2026-05-14T08:57:34 ***\n";
+  rewrite("slurm-7711.out", steps(1, 80) + failed + ended);
+  EXPECT_NE(diagnose().verdict.action, Action::none);
+  rewrite("slurm-7711.out", steps(1, 80) + ended + failed);
+  EXPECT_EQ(diagnose().verdict.action, Action::none) << "tasks that are asked to stop may fail";
+}
+
+TEST_F(Afterwards, AMachinesFaultOfAnotherDayExplainsNoEnd) {
+  rewrite("slurm-7711.out",
+          steps(1, 80) +
+              "srun: error: k3: task 27: Exited with exit code 1\n"
+              "slurmstepd: error: *** STEP 7711.0 ON k1 CANCELLED AT 2026-05-14T08:57:34 ***\n");
+  const auto log = [](const std::string& day) {
+    return day +
+           "T08:50:00+00:00 k2 kernel: NVRM: Xid (PCI:0000:4d:00): 79, pid=991, "
+           "name=python, GPU has fallen off the bus.\n"
+           "2026-05-16T00:00:00+00:00 k2 kernel: ordinary\n";
+  };
+  for (const char* day : {"2026-05-07", "2026-05-15"}) {
+    rewrite("hosts/k2/journal.log", log(day));
+    EXPECT_NE(diagnose().verdict.action, Action::isolate) << day;
+  }
+  rewrite("hosts/k2/journal.log", log("2026-05-14"));
+  EXPECT_EQ(diagnose().verdict.action, Action::isolate);
+}
+
+// A link of another host that came back an hour before is no moment of the job.
+TEST_F(Afterwards, WhatMachinesSayOfTheirRecoveryDoesNotMoveTheJobsClock) {
+  for (int r = 0; r < 4; ++r)
+    rewrite(fmt::format("logs/q{}/rank{}.log", r, r),
+            fmt::format("[2026-05-14 08:36:{:02}] iteration 70/ 200 | elapsed time per iteration "
+                        "(ms): 970.1 | lm loss: 2.0E+00\n[2026-05-14 08:36:58] [rank{}]: "
+                        "torch.distributed.DistBackendError: NCCL error in: "
+                        "ProcessGroupNCCL.cpp:2006, remote process exited or there was a network "
+                        "error, NCCL version 2.21.5\n",
+                        50 + r, r));
+  rewrite("hosts/q1/journal.log",
+          "2026-05-14T08:36:54+00:00 q1 kernel: NVRM: Xid (PCI:0000:4d:00): 79, pid=991, "
+          "name=python, GPU has fallen off the bus.\n");
+  rewrite("hosts/q2/journal.log",
+          "2026-05-14T07:36:54+00:00 q2 kernel: mlx5_core 0000:54:00.0 ibp84s0: Link down\n"
+          "2026-05-14T07:37:04+00:00 q2 kernel: mlx5_core 0000:54:00.0 ibp84s0: Link up\n");
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::isolate) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.targets(SubjectKind::host), std::vector<std::string>{"q1"});
+}
+
 TEST_F(Afterwards, StepTimesOfHomeMadeLoops) {
   std::string log;
   for (int i = 10; i < 50; ++i)

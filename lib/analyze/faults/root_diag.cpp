@@ -239,6 +239,25 @@ Host leading(const Burst& burst) {
   return most.front();
 }
 
+// Hosts that report a link of their own which stays down, a minority of the ends, when each broken
+// connection has one of them at an end. However uncertain their clocks are, these two accounts are
+// of one event.
+std::vector<Host> alerted(const Burst& burst, const std::vector<Signal>& signals) {
+  std::set<Host> down, met;
+  for (const Signal& s : signals)
+    if (s.host && s.meaning.cause == CauseKind::network && s.meaning.role == Role::root &&
+        s.meaning.severity == Severity::critical && !s.before_job && !s.hearsay && !s.absent &&
+        (s.alerts.empty() || !s.alerts.back().closed))
+      down.insert(*s.host);
+  for (const Edge* e : burst.edges) {
+    if (down.count(e->reporter) == 0 && down.count(e->peer) == 0) return {};
+    for (const Host& end : {e->reporter, e->peer})
+      if (down.count(end) != 0) met.insert(end);
+  }
+  if (2 * met.size() > burst.ranked.size()) return {};
+  return {met.begin(), met.end()};
+}
+
 // NetDiag: a switch that every broken connection crosses.
 bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
   const auto& best = burst.ranked.front();
@@ -324,7 +343,7 @@ void names_host(const Facts& facts, const Burst& burst, bool by_order, bool stor
   if (store_only) {
     f.outcome = Outcome::not_enough_evidence;
     f.why += say(Phrase::only_to_the_store);
-    f.facts = BreakFacts{true, {}};
+    f.facts = BreakFacts{true, {}, {}};
     return;
   }
   // A process that ends takes its connections along as a machine does. What that host printed
@@ -398,7 +417,9 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
 
   if (names_switch(facts, burst, f)) return {f};
   names_nobody(burst, f);
-  if (const Host most = leading(burst); !most.empty()) f.facts = BreakFacts{false, most};
+  if (BreakFacts known{false, leading(burst), alerted(burst, signals)};
+      !known.most.empty() || !known.alerted.empty())
+    f.facts = std::move(known);
   if (stands_out(burst, params)) {
     f.outcome = Outcome::ruled_out;
     f.why = late
