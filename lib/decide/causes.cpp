@@ -16,6 +16,8 @@ namespace culprit::decide {
 namespace {
 
 constexpr Nanoseconds kSlack = 5 * kSecond;
+// SlurmdTimeout is five minutes by default, Kubernetes' grace period 40 seconds.
+constexpr Nanoseconds kPolling = 6 * kMinute;
 constexpr Nanoseconds kSetUpSlack = 2 * kMinute;  // of retries of RDMA and TCP connections
 
 bool one_of(const std::string& word, std::initializer_list<std::string_view> words) {
@@ -237,6 +239,7 @@ class Sieve {
         evictions_[*f.host].insert(*f.start);
       if (gpu_fault(f) && on_other_gpu(f)) other_gpus_[*f.host].push_back(&f);
       if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
+      if (f.event_class == "slurm_node_fail" && f.host) missed_.insert(*f.host);
       job_names_root_ =
           job_names_root_ || (f.origin == Origin::any && f.analysis == Analysis::classify &&
                               f.role == Role::root && kind_of(f) && !f.hearsay);
@@ -284,6 +287,8 @@ class Sieve {
       const bool cascade = f.analysis == Analysis::classify && f.role == Role::cascade;
       if (cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0)
         communication_failed_ = true;
+      if (cascade && f.origin == Origin::any && f.severity >= Severity::distributed)
+        reporters_.insert(f.hosts.begin(), f.hosts.end());
       if (cascade && f.symptom != Symptom::job_hang) {
         ends_known_ = ends_known_ || !f.hosts.empty();
         ends_.insert(f.hosts.begin(), f.hosts.end());
@@ -662,6 +667,13 @@ class Sieve {
                        });
   }
 
+  // A scheduler misses one node after minutes in which nobody there said a word, while all the
+  // others told of connections that failed. Several are taken away, or lost together.
+  bool noticed_late(const Finding& f) const {
+    return f.event_class == "slurm_node_fail" && f.host && missed_.size() == 1 &&
+           !first_is_cause_ && !reporters_.empty() && reporters_.count(*f.host) == 0;
+  }
+
   bool came_first(const Finding& f) {
     // Whoever is asked to stop after others broke down is being cleaned up.
     if (*kind_of(f) == CauseKind::outside &&
@@ -674,10 +686,17 @@ class Sieve {
                      say(Phrase::long_before_the_end,
                          human_duration(*out_.first_consequence - *f.end))),
              false;
-    const Nanoseconds slack = explains_set_up(f) ? kSetUpSlack : kSlack;
-    // Nothing else of the job has a time, and the scheduler had ended it by then.
-    if (f.start && f.origin != Origin::any && !out_.first_consequence && !incident_.last_progress &&
-        scheduler_spoke_ && *f.start - f.uncertainty - kMinute > *scheduler_spoke_)
+    const Nanoseconds slack = explains_set_up(f) ? kSetUpSlack
+                              : noticed_late(f)  ? kPolling
+                                                 : kSlack;
+    // The scheduler had ended the job by then, and it did not go on.
+    const auto goes_on = [&](const std::optional<Nanoseconds>& sign) {
+      return sign && *sign > *scheduler_spoke_ + kMinute;
+    };
+    if (f.start && f.origin != Origin::any && scheduler_spoke_ &&
+        *f.start - f.uncertainty - kMinute > *scheduler_spoke_ &&
+        !apart_as_zones(*f.start, *scheduler_spoke_) && !goes_on(out_.first_consequence) &&
+        !goes_on(incident_.last_progress))
       return exclude(f, Exclusion::after_failure,
                      say(Phrase::after_first_sign, human_duration(*f.start - *scheduler_spoke_))),
              false;
@@ -723,6 +742,8 @@ class Sieve {
   const ExitFact* first_abort_ = nullptr;  // by its place in one log, or by time
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
   bool job_names_root_ = false;      // the job itself prints what may be a cause
+  std::set<Host> missed_;            // by the scheduler
+  std::set<Host> reporters_;         // on which the job tells of failed communication
   std::optional<Host> broke_first_;  // that the connections which broke first have in common
   bool all_left_with_0_ = false;
   std::map<Host, std::set<Nanoseconds>> evictions_;         // when pods of a host had to leave
@@ -741,6 +762,11 @@ bool leads_to(const Finding& cause, const std::string& event_class) {
         (one.find('{') == std::string::npos && event_class.rfind(one + "/", 0) == 0))
       return true;
   return false;
+}
+
+bool apart_as_zones(Nanoseconds a, Nanoseconds b) {
+  const Nanoseconds rest = std::abs(a - b) % (30 * kMinute);
+  return std::abs(a - b) > 20 * kMinute && std::min(rest, 30 * kMinute - rest) < 2 * kMinute;
 }
 
 bool went_on(const Case& incident, const DecideParams& params, const Finding& f) {

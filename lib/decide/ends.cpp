@@ -336,12 +336,6 @@ Answer gpu_throttled(Walk& w) {
 
 namespace {
 
-// Clocks of two zones are whole half hours apart, and so seem their words on one moment.
-bool apart_as_zones(Nanoseconds a, Nanoseconds b) {
-  const Nanoseconds rest = std::abs(a - b) % (30 * kMinute);
-  return std::abs(a - b) > 20 * kMinute && std::min(rest, 30 * kMinute - rest) < 2 * kMinute;
-}
-
 // The job still made steps minutes later, or failed hours later: the word was another job's.
 bool outlived(const Walk& w, const Finding& word, const std::optional<Nanoseconds>& said) {
   const auto before = [&](const std::optional<Nanoseconds>& sign, Nanoseconds slack) {

@@ -342,6 +342,30 @@ TEST_F(Afterwards, AMachinesFaultOfAnotherDayExplainsNoEnd) {
   EXPECT_EQ(diagnose().verdict.action, Action::isolate);
 }
 
+// slurmctld polls: it misses a node minutes after the other ranks lost it.
+TEST_F(Afterwards, TheNodeThatTheSchedulerMissesLateIsTheSilentOne) {
+  const auto judged = [&](const std::string& missed, bool silent) {
+    for (int r = 0; r < 4; ++r)
+      rewrite(fmt::format("logs/q{}/rank{}.log", r, r),
+              "[2026-05-14 08:36:50] iteration 70/ 200 | elapsed time per iteration (ms): 970.1 | "
+              "lm loss: 2.0E+00\n" +
+                  (silent && r == 2 ? std::string()
+                                    : fmt::format("[2026-05-14 08:36:58] [rank{}]: "
+                                                  "torch.distributed.DistBackendError: NCCL error "
+                                                  "in: ProcessGroupNCCL.cpp:2006, remote process "
+                                                  "exited or there was a network error\n",
+                                                  r)));
+    rewrite("slurmctld.log",
+            "[2026-05-14T08:38:33.101] error: Nodes " + missed + " not responding, setting DOWN\n");
+    return diagnose();
+  };
+  const Answer lost = judged("q2", true);
+  EXPECT_EQ(lost.verdict.action, Action::isolate) << report::words(lost.verdict.summary);
+  EXPECT_EQ(lost.targets(SubjectKind::host), std::vector<std::string>{"q2"});
+  EXPECT_NE(judged("q2", false).verdict.action, Action::isolate) << "it told of it as all others";
+  EXPECT_NE(judged("q1", true).verdict.action, Action::isolate) << "it told of it as all others";
+}
+
 // A link of another host that came back an hour before is no moment of the job.
 TEST_F(Afterwards, WhatMachinesSayOfTheirRecoveryDoesNotMoveTheJobsClock) {
   for (int r = 0; r < 4; ++r)
