@@ -11,7 +11,7 @@ std::string to_ranges(const std::vector<std::int64_t>& ranks) {
   std::string out;
   for (std::size_t i = 0; i < ranks.size();) {
     std::size_t j = i;
-    while (j + 1 < ranks.size() && ranks[j + 1] == ranks[j] + 1) ++j;
+    while (j + 1 < ranks.size() && ranks[j] < ranks[j + 1] && ranks[j + 1] - 1 == ranks[j]) ++j;
     if (!out.empty()) out += ',';
     out += std::to_string(ranks[i]);
     if (j > i) out += (j == i + 1 ? ',' : '-') + std::to_string(ranks[j]);
@@ -50,7 +50,8 @@ std::vector<Rank> from_ranges(std::string_view text, std::size_t most) {
     if (last < first || static_cast<std::uint64_t>(last - first) >= most ||
         out.size() + static_cast<std::size_t>(last - first) >= most)
       return {};
-    for (std::int64_t r = first; r <= last; ++r) out.push_back(Rank(r));
+    for (std::int64_t r = first; r != last; ++r) out.push_back(Rank(r));
+    out.push_back(Rank(last));  // apart: behind the largest number there is none
     while (at < end && (*at == ',' || *at == ' ')) ++at;
   }
   sort_rows(out);

@@ -346,15 +346,18 @@ TEST_F(Afterwards, AMachinesFaultOfAnotherDayExplainsNoEnd) {
 TEST_F(Afterwards, TheNodeThatTheSchedulerMissesLateIsTheSilentOne) {
   const auto judged = [&](const std::string& missed, bool silent) {
     for (int r = 0; r < 4; ++r)
-      rewrite(fmt::format("logs/q{}/rank{}.log", r, r),
-              "[2026-05-14 08:36:50] iteration 70/ 200 | elapsed time per iteration (ms): 970.1 | "
-              "lm loss: 2.0E+00\n" +
-                  (silent && r == 2 ? std::string()
-                                    : fmt::format("[2026-05-14 08:36:58] [rank{}]: "
-                                                  "torch.distributed.DistBackendError: NCCL error "
-                                                  "in: ProcessGroupNCCL.cpp:2006, remote process "
-                                                  "exited or there was a network error\n",
-                                                  r)));
+      rewrite(
+          fmt::format("logs/q{}/rank{}.log", r, r),
+          fmt::format("q{}:400{}:400{} [0] NCCL INFO comm 0x55aa rank {} nranks 4 cudaDev 0 busId "
+                      "1b000 commId 0x77 - Init COMPLETE\n[2026-05-14 08:36:50] iteration 70/ "
+                      "200 | elapsed time per iteration (ms): 970.1 | lm loss: 2.0E+00\n",
+                      r, r, r, r) +
+              (silent && r == 2 ? std::string()
+                                : fmt::format("[2026-05-14 08:36:58] [rank{}]: "
+                                              "torch.distributed.DistBackendError: NCCL error "
+                                              "in: ProcessGroupNCCL.cpp:2006, remote process "
+                                              "exited or there was a network error\n",
+                                              r)));
     rewrite("slurmctld.log",
             "[2026-05-14T08:38:33.101] error: Nodes " + missed + " not responding, setting DOWN\n");
     return diagnose();

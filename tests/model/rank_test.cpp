@@ -4,6 +4,8 @@
 #include <type_traits>
 
 #include <gtest/gtest.h>
+
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "model/ranges.hpp"
@@ -42,6 +44,11 @@ TEST(Rank, IsPrintedAsItsNumber) {
             R"({"of":[0,7],"rank":12})");
   EXPECT_EQ(to_ranges(Ranks({0, 1, 2, 6})), "0-2,6");
   EXPECT_EQ(from_ranges("0-2,6"), Ranks({0, 1, 2, 6}));
+  // A damaged line may hold the largest number there is.
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(from_ranges("9223372036854775806-9223372036854775807"), Ranks({kMost - 1, kMost}));
+  EXPECT_EQ(to_ranges(std::vector<std::int64_t>{-kMost - 1, 4, kMost - 1, kMost, kMost}),
+            "-9223372036854775808,4,9223372036854775806,9223372036854775807,9223372036854775807");
   EXPECT_EQ(say(Phrase{}, Rank(5)), say(Phrase{}, 5));
 }
 
