@@ -72,10 +72,10 @@ std::vector<Rank> ranks_unheard(const Facts& facts, const std::set<Rank>& heard)
   for (const ProcessRow& p : facts.processes) tell(p.rank);
   std::vector<Rank> unheard;
   // Numbers begin with 0: a rank 1 that timed out had a rank 0 to wait for.
-  const std::int64_t first = 0, end = facts.world_size > 0 ? facts.world_size
-                                      : told.empty()       ? 0
-                                                           : number_of(*told.rbegin()) + 1;
-  for (std::int64_t r = first; r < std::min<std::int64_t>(end, 1 << 20); ++r)
+  const std::int64_t last = facts.world_size > 0 ? facts.world_size - 1
+                            : told.empty()       ? -1
+                                                 : number_of(*told.rbegin());
+  for (std::int64_t r = 0; r <= std::min<std::int64_t>(last, (1 << 20) - 1); ++r)
     if (told.count(Rank(r)) == 0) unheard.push_back(Rank(r));
   return unheard;
 }

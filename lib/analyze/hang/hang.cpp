@@ -680,8 +680,8 @@ OneSnapshot one_snapshot(const StackReport& stacks, const HangParams& params) {
   // one machine.
   const auto one_machine = [](const StackSink& s) {
     return s.hosts.size() == 1 ||
-           (s.hosts.empty() && number_of(s.ranks.back()) - number_of(s.ranks.front()) + 1 ==
-                                   static_cast<std::int64_t>(s.ranks.size()));
+           (s.hosts.empty() && number_of(s.ranks.back()) - number_of(s.ranks.front()) ==
+                                   static_cast<std::int64_t>(s.ranks.size()) - 1);
   };
   const bool unheard =
       !stacks.sinks.empty() && stacks.sinks.front().unheard && one_machine(stacks.sinks.front());
