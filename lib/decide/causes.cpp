@@ -383,6 +383,9 @@ class Sieve {
       return exclude(f, Exclusion::over_before,
                      say(Phrase::long_before_the_end, human_duration(*before))),
              false;
+    if (kind == CauseKind::resource && of_foreign_process(f) && !out_.first_consequence &&
+        !corroborated(f, kind))
+      return exclude(f, Exclusion::unplaced, say(Phrase::undated_unconfirmed)), false;
     if (of_host && without_story(f, kind) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced, say(Phrase::job_without_times)), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
@@ -473,6 +476,12 @@ class Sieve {
            !incident_.job_start && !incident_.last_progress &&
            (over_for_days(f) || (kind == CauseKind::resource && communication_failed_) ||
             job_names_root_ || connections_name_another(f));
+  }
+
+  // The kernel names a process that is none of a job's.
+  static bool of_foreign_process(const Finding& f) {
+    const auto* line = std::get_if<LineFacts>(&f.facts);
+    return line != nullptr && f.origin == Origin::kernel && !line->names_trainer;
   }
 
   // The connections that broke first have another host in common.

@@ -342,6 +342,23 @@ TEST_F(Afterwards, AMachinesFaultOfAnotherDayExplainsNoEnd) {
   EXPECT_EQ(diagnose().verdict.action, Action::isolate);
 }
 
+// A daemon that the kernel killed for lack of memory, at a time that nothing ties to the job's.
+TEST_F(Afterwards, MemoryThatAForeignProcessHadIsNoReasonWithoutAMoment) {
+  rewrite("slurm-7711.out",
+          steps(1, 80) +
+              "srun: error: k3: task 27: Exited with exit code 1\n"
+              "slurmstepd: error: *** STEP 7711.0 ON k1 CANCELLED AT 2026-05-14T08:57:34 ***\n");
+  const auto judged = [&](const char* process) {
+    rewrite("hosts/k2/journal.log",
+            fmt::format("2026-05-14T07:54:48+00:00 k2 kernel: Out of memory: Killed process 2211 "
+                        "({}) total-vm:9123456kB, anon-rss:8123456kB\n",
+                        process));
+    return diagnose().verdict.action;
+  };
+  EXPECT_NE(judged("grafana-agent"), Action::repair);
+  EXPECT_EQ(judged("python3.10"), Action::repair);
+}
+
 // slurmctld polls: it misses a node minutes after the other ranks lost it.
 TEST_F(Afterwards, TheNodeThatTheSchedulerMissesLateIsTheSilentOne) {
   const auto judged = [&](const std::string& missed, bool silent) {
