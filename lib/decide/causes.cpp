@@ -1,6 +1,7 @@
 #include "decide/causes.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <map>
 #include <set>
@@ -16,6 +17,7 @@ namespace culprit::decide {
 namespace {
 
 constexpr Nanoseconds kSlack = 5 * kSecond;
+constexpr std::int64_t kLeastProcess = 1000;  // of containers they begin with 1 again
 // SlurmdTimeout is five minutes by default, Kubernetes' grace period 40 seconds.
 constexpr Nanoseconds kPolling = 6 * kMinute;
 constexpr Nanoseconds kSetUpSlack = 2 * kMinute;  // of retries of RDMA and TCP connections
@@ -506,7 +508,8 @@ class Sieve {
   // A second source that is independent of the machine's own log names it: its ranks, or who waits
   // for whom. Without any output of the job there is no story in which it could have another place.
   bool corroborated(const Finding& f, CauseKind kind) const {
-    if (f.origin == Origin::any || (!incident_.any_training_output && !communication_failed_))
+    if ((f.origin == Origin::any && !crash_of_any_process(f, kind)) ||
+        (!incident_.any_training_output && !communication_failed_))
       return true;
     // What most hosts of the job report, and no line takes back, they report of one thing that they
     // share.
@@ -525,9 +528,25 @@ class Sieve {
     return witnesses != witnesses_.end() && witnesses->second.size() > witnesses->second.count(&f);
   }
 
-  // The kernel names a process by its number, and the job says that it lost the process with that
-  // number. Small ones are of daemons, and are alike on many machines.
+  // A machine's own log tells that some process crashed, of which the job may have none.
+  static bool crash_of_any_process(const Finding& f, CauseKind kind) {
+    const auto* line = std::get_if<LineFacts>(&f.facts);
+    return kind == CauseKind::crash && !f.start && line != nullptr && line->speaker != Speaker::job;
+  }
+
+  // The kernel names a process by its number, and that is one of the job's; or the job says that it
+  // lost the process with that number. Small ones are of daemons, and are alike on many machines.
   bool names_process(const Finding& f) const {
+    if (const auto own = incident_.processes.find(*f.host); own != incident_.processes.end())
+      for (const Evidence& e : f.evidence) {
+        constexpr std::string_view kNumber = " pid=";
+        const std::size_t found = e.excerpt.find(kNumber);
+        std::int64_t pid = 0;
+        if (found != std::string::npos)
+          std::from_chars(e.excerpt.data() + found + kNumber.size(),
+                          e.excerpt.data() + e.excerpt.size(), pid);
+        if (pid >= kLeastProcess && own->second.count(pid) != 0) return true;
+      }
     for (const Evidence& e : f.evidence)
       for (const auto& [pid, hosts] : lost_processes_) {
         if (!hosts.empty() && hosts.count(*f.host) == 0) continue;

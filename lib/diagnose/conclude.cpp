@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "analyze/facts/identity.hpp"
 #include "analyze/facts/job_life.hpp"
@@ -37,6 +39,26 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
     const Evidence evidence = facts.evidence(x.place);
     out.push_back({x.source, x.code, evidence, x.time_ns, x.host, x.rank, x.blamed});
   }
+  return out;
+}
+
+// Their numbers, by the hosts whose output tells them.
+std::map<Host, std::set<std::int64_t>> processes_of_job(const analyze::Facts& facts) {
+  static const re2::RE2 kSignalled(R"(Sending process (\d+) closing signal)");
+  std::map<Host, std::set<std::int64_t>> out;
+  const auto note = [&](const std::optional<Host>& host, const Place& place, std::int64_t pid) {
+    const MemberRow* m = facts.member(place.member);
+    const std::optional<Host>& named = host || m == nullptr ? host : m->host;
+    if (named) out[analyze::short_host(*named)].insert(pid);
+  };
+  for (const IdentityRow& i : facts.identities)
+    if (i.pid && analyze::tells_of_job(i)) note(i.host, i.place, *i.pid);
+  for (const ExitRow& x : facts.exits)
+    if (x.pid) note(x.host, x.place, *x.pid);
+  for (const EventRow& e : facts.events)
+    if (std::int64_t pid = 0;
+        e.event_class == "launcher_teardown" && re2::RE2::PartialMatch(e.message, kSignalled, &pid))
+      note(e.host, e.place, pid);
   return out;
 }
 
@@ -109,6 +131,7 @@ decide::Case case_of(const Resolved& resolved) {
   for (const IdentityRow& i : facts.identities)
     if (i.source == "pod" && i.host)
       incident.kubernetes_nodes.emplace(analyze::short_host(*i.host), *i.host);
+  incident.processes = processes_of_job(facts);
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;

@@ -359,6 +359,43 @@ TEST_F(Afterwards, MemoryThatAForeignProcessHadIsNoReasonWithoutAMoment) {
   EXPECT_EQ(judged("python3.10"), Action::repair);
 }
 
+// A tracker that does not answer for a moment: what the program printed and caught ended nothing.
+TEST_F(Afterwards, AnExceptionThatStepsFollowWasCaught) {
+  const std::string caught =
+      "Traceback (most recent call last):\n"
+      "  File \"/opt/app/track.py\", line 131, in send\n    result = call()\n"
+      "requests.exceptions.HTTPError: 500 Server Error: Internal Server Error for url: "
+      "https://tracker.example.com/graphql\n";
+  rewrite("train.log", steps(1, 40) + caught + steps(41, 120));
+  EXPECT_NE(diagnose().verdict.action, Action::repair);
+  rewrite("train.log", steps(1, 120) + caught);
+  EXPECT_EQ(diagnose().verdict.action, Action::repair);
+}
+
+// A kernel that prints seconds since its start alone: the number of the process tells whose it is.
+TEST_F(Afterwards, AnUndatedFaultOfAProcessOfTheJobIsOfThisRun) {
+  const auto judged = [&](const char* process) {
+    for (int r = 0; r < 3; ++r)
+      rewrite(fmt::format("logs/q{}.log", r),
+              fmt::format("q{}:41504:41600 [0] NCCL INFO comm 0x55aa rank {} nranks 3 cudaDev 0 "
+                          "busId 9b000 commId 0x77 - Init COMPLETE\n"
+                          "[2026-05-14 08:36:50] iteration 70/ 200 | elapsed time per iteration "
+                          "(ms): 970.1 | lm loss: 2.0E+00\n"
+                          "[2026-05-14 08:46:58] [rank{}]: torch.distributed.DistBackendError: "
+                          "NCCL error in: ProcessGroupNCCL.cpp:2006, remote process exited or "
+                          "there was a network error\n",
+                          r, r, r));
+    rewrite("hosts/q1/dmesg.txt",
+            fmt::format("[2103885.170238] NVRM: Xid (PCI:0000:9b:00): 119, pid={}, name=python, "
+                        "Timeout after 6s of waiting for RPC response from GPU4 GSP! Expected "
+                        "function 76 (GSP_RM_CONTROL) (0x20802a02 0x5b4).\n",
+                        process));
+    return diagnose().verdict.action;
+  };
+  EXPECT_EQ(judged("41504"), Action::isolate);
+  EXPECT_NE(judged("2201"), Action::isolate);
+}
+
 // slurmctld polls: it misses a node minutes after the other ranks lost it.
 TEST_F(Afterwards, TheNodeThatTheSchedulerMissesLateIsTheSilentOne) {
   const auto judged = [&](const std::string& missed, bool silent) {

@@ -29,6 +29,22 @@ TEST(Traceback, Plain) {
   test::check_places(rows, "before\n" + text);
 }
 
+TEST(Traceback, WhatPythonIgnoresIsNoException) {
+  const std::string ignored =
+      "4: Exception ignored in: <function Loader.__del__ at 0x7f11d8a7c040>\n4: " +
+      std::string(kHead) +
+      "4:   File \"/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py\", line 1604, "
+      "in "
+      "__del__\n4:     self._shutdown_workers()\n4: AssertionError: can only test a child "
+      "process\n";
+  const std::string raised = "4: " + std::string(kHead) +
+                             "4:   File \"/work/train.py\", line 9, in <module>\n4:     "
+                             "main()\n4: ValueError: bad batch\n";
+  EXPECT_TRUE(read_text(ignored).raised().empty());
+  EXPECT_EQ(read_text(ignored + raised).raised(), (Raised{"ValueError: bad batch"}));
+  EXPECT_EQ(read_text(raised + ignored).raised(), (Raised{"ValueError: bad batch"}));
+}
+
 TEST(Traceback, OnlyLibrariesGiveTheInnermost) {
   const auto rows = read_text(std::string(kHead) +
                               "  File \"/usr/lib/python3.11/threading.py\", line 1, in a\n  File "

@@ -569,8 +569,13 @@ bool names_web_service(const std::string& message) {
 }
 
 Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const Facts& facts,
-                           const rules::RulePack& pack) {
+                           const StepLines& steps, const rules::RulePack& pack) {
   Signal s;
+  // A program may print what it caught, and go on.
+  s.steps_after = std::all_of(rows.begin(), rows.end(), [&](const TracebackRow* t) {
+    return steps.follow(t->place.member, std::max(t->place.line, t->last_line),
+                        t->time_ns.has_value());
+  });
   std::map<MemberId, std::uint64_t> lines;
   std::optional<Nanoseconds> epoch;
   for (const TracebackRow* t : rows) {
@@ -662,9 +667,10 @@ bool earlier(const Signal& a, const Signal& b) {
 
 std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack) {
   std::vector<Signal> out;
+  const StepLines steps(facts);
   add_event_signals(facts, pack, out);
   for (const auto& [key, rows] : exceptions_raised(facts))
-    out.push_back(signal_of_exception(rows, facts, pack));
+    out.push_back(signal_of_exception(rows, facts, steps, pack));
   mark_absent(facts, out);
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);

@@ -6,7 +6,7 @@
 
 namespace culprit::ingest {
 
-extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode,
+extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode,
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
@@ -28,6 +28,7 @@ namespace {
 
 constexpr const Recogniser* kAll[] = {
     &kTraceback,
+    &kIgnored,
     &kTorchrunReport,
     &kTorchrunExit,
     &kSrunExit,

@@ -198,6 +198,25 @@ class TracebackAssembler final : public Assembler {
   int watched_ = 0;
 };
 
+// What Python could not raise, as in a destructor or when it leaves: it is printed, and the program
+// goes on.
+class IgnoredAssembler final : public Assembler {
+ public:
+  Step feed(const TextLine& line, Reading&) override {
+    return parser_.feed(line.line.message) ? Step::took : Step::not_mine;
+  }
+  void finish(Reading&) override {}
+
+ private:
+  TracebackParser parser_;
+};
+
+Outcome read_ignored(const TextLine&, Reading&) {
+  Outcome outcome;
+  outcome.assembler = std::make_unique<IgnoredAssembler>();
+  return outcome;
+}
+
 Outcome read_traceback(const TextLine& line, Reading&) {
   // The report of an agent repeats its children's tracebacks ("  traceback : Traceback ..."):
   // torchrun.cpp reads those.
@@ -208,6 +227,7 @@ Outcome read_traceback(const TextLine& line, Reading&) {
 }
 
 constexpr std::string_view kTracebackWords[] = {"Traceback (most recent call last)"};
+constexpr std::string_view kIgnoredWords[] = {"Exception ignored"};
 
 }  // namespace
 
@@ -215,5 +235,9 @@ extern const Recogniser kTraceback;
 constinit const Recogniser kTraceback{
     "python-traceback", "Python exceptions with their stacks, chained and interleaved",
     kTracebackWords, read_traceback};
+extern const Recogniser kIgnored;
+constinit const Recogniser kIgnored{"python-ignored",
+                                    "exceptions that Python prints and does not raise",
+                                    kIgnoredWords, read_ignored};
 
 }  // namespace culprit::ingest
