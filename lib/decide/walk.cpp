@@ -140,9 +140,10 @@ namespace {
 
 // Behind the closing line of the job: processes that leave hang up on each other.
 bool after_closing(const Walk& w, const Finding& f) {
-  // The scheduler saw all processes leave with 0: the first to go closes the others' store.
+  // The scheduler saw all processes leave with 0: the first to go closes the others' connections.
   if (w.incident.completed && w.incident.job_end && f.start &&
-      f.event_class.starts_with("torch_store_") && *f.start + kMinute >= *w.incident.job_end)
+      (f.event_class.starts_with("torch_store_") || f.event_class == "nccl_remote_closed") &&
+      *f.start + kMinute >= *w.incident.job_end)
     return true;
   const auto& closing = w.incident.closing;
   if (f.evidence.empty()) return false;

@@ -188,6 +188,14 @@ TEST(Slurm, Accounting) {
           "\n4711.0           python     FAILED      1:0 2026-03-07T08:00:02 2026-03-07T10:00:00 "
           "\n")),
       want);
+  // As somebody pasted it: dashes of other columns, or none; a row that lacks a word is not
+  // guessed.
+  const std::string row = "4711 pretrain FAILED 1:0 2026-03-07T08:00:00 2026-03-07T10:00:00\n";
+  const std::string heading = "JobID   JobName State ExitCode Start End\n";
+  EXPECT_EQ(settings(file("sacct.txt", heading + row)), want);
+  EXPECT_EQ(settings(file("sacct.txt", heading + "------------------ ---- ---- ---- ----\n" + row)),
+            want);
+  EXPECT_EQ(settings(file("sacct.txt", heading + "4711 FAILED 1:0 2026-03-07T08:00:00\n")), "");
   // A file of numbers by its name, and of jobs by its heading; lists of nodes have commas.
   EXPECT_EQ(settings(file("sacct.csv",
                           "JobID,JobName,State,ExitCode,Start,End,NodeList\n4711,pretrain,FAILED,"

@@ -167,27 +167,16 @@ class Accounting : public Assembler {
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
-    const bool widths = separator_ == ' ';
-    if (widths && text.starts_with("---")) {
+    if (separator_ == ' ' && text.starts_with("---")) {
       read_widths(text);
       return Step::took;
     }
-    if (widths && widths_.empty()) return Step::not_mine;
-    std::map<std::string_view, std::string_view> row;
-    std::size_t at = 0;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::size_t end =
-          widths ? std::min(at + widths_[std::min(c, widths_.size() - 1)], text.size())
-                 : cell_end(text, at, separator_);
-      std::string_view cell = at <= text.size() ? text.substr(at, end - at) : std::string_view{};
-      const auto around = [](char letter) {
-        return letter == ' ' || letter == '\r' || letter == '"';
-      };
-      while (!cell.empty() && around(cell.front())) cell.remove_prefix(1);
-      while (!cell.empty() && around(cell.back())) cell.remove_suffix(1);
-      row[columns_[c]] = cell;
-      at = end + 1;
-    }
+    Row row;
+    // A table that somebody pasted or aligned anew has dashes of other columns, or none.
+    const bool cut = separator_ != ' '                   ? cut_at_separators(text, row)
+                     : widths_.size() == columns_.size() ? cut_at_widths(text, row)
+                                                         : cut_at_spaces(text, row);
+    if (!cut) return Step::not_mine;
     const std::string_view id = row["jobid"];
     if (id.empty() || id.front() < '0' || id.front() > '9') return Step::not_mine;
     // "4711.batch" and "4711.0" are steps of job 4711, which has a row of its own.
@@ -203,6 +192,46 @@ class Accounting : public Assembler {
   void finish(Reading&) override {}
 
  private:
+  using Row = std::map<std::string_view, std::string_view>;
+
+  void put(Row& row, std::size_t column, std::string_view cell) const {
+    const auto around = [](char letter) {
+      return letter == ' ' || letter == '\r' || letter == '"';
+    };
+    while (!cell.empty() && around(cell.front())) cell.remove_prefix(1);
+    while (!cell.empty() && around(cell.back())) cell.remove_suffix(1);
+    row[columns_[column]] = cell;
+  }
+  bool cut_at_separators(std::string_view text, Row& row) const {
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::size_t end = cell_end(text, at, separator_);
+      put(row, c, at <= text.size() ? text.substr(at, end - at) : std::string_view{});
+      at = end + 1;
+    }
+    return true;
+  }
+  bool cut_at_widths(std::string_view text, Row& row) const {
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::size_t end = std::min(at + widths_[c], text.size());
+      put(row, c, at <= text.size() ? text.substr(at, end - at) : std::string_view{});
+      at = end + 1;
+    }
+    return true;
+  }
+  // Only where each column has a word: an empty one would shift those behind it.
+  bool cut_at_spaces(std::string_view text, Row& row) const {
+    std::size_t c = 0;
+    for (std::size_t at = text.find_first_not_of(" \r"); at != std::string_view::npos; ++c) {
+      if (c == columns_.size()) return false;
+      const std::size_t end = std::min(text.find_first_of(" \r", at), text.size());
+      put(row, c, text.substr(at, end - at));
+      at = text.find_first_not_of(" \r", end);
+    }
+    return c == columns_.size();
+  }
+
   void read_widths(std::string_view text) {
     for (std::size_t at = 0; at < text.size() && widths_.size() < kMostSlurmColumns;) {
       const std::size_t end = std::min(text.find(' ', at), text.size());
