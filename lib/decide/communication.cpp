@@ -68,6 +68,38 @@ bool process_ended_there(const Walk& w, const Finding& diag) {
          });
 }
 
+// No rank ever reached the store of rank 0.
+bool never_connected(const Walk& w) {
+  const auto fired = [&](std::string_view event_class) {
+    return std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
+                       [&](const Finding& f) {
+                         return f.outcome == Outcome::fired && f.event_class == event_class;
+                       });
+  };
+  return fired("torch_store_connect_timeout") && !fired("torch_store_peer_lost") &&
+         !w.incident.last_iteration && !w.incident.last_progress;
+}
+
+// Nobody listens there: rank 0 did not start, or it is elsewhere.
+Answer no_store(Walk& w, const Finding& diag) {
+  Verdict& v = w.verdict;
+  const std::vector<Host>& own = w.incident.job_hosts;
+  const bool elsewhere =
+      !own.empty() && diag.host && !std::binary_search(own.begin(), own.end(), *diag.host);
+  if (elsewhere) {
+    v.action = Action::repair;
+    v.targets.clear();
+    target(v, {SubjectKind::config, "MASTER_ADDR"}, confidence::kSettingDiffers, {diag.id});
+    v.summary = say(Phrase::store_on_foreign_host, diag.subject.id, list(own));
+    next(v, NextKind::plan, say(Phrase::set_master_addr));
+    return taken(diag.why);
+  }
+  v.summary = say(Phrase::store_never_reached, diag.subject.id);
+  next(v, NextKind::plan, say(Phrase::set_master_addr));
+  next(v, NextKind::collect, say(Phrase::collect_logs_of_host, diag.subject.id));
+  return taken(diag.why);
+}
+
 }  // namespace
 
 Answer root_diag(Walk& w) {
@@ -99,6 +131,7 @@ Answer root_diag(Walk& w) {
     v.precision = Precision::candidates;
     target(v, diag->subject, confidence::kBrokeFirstUnseen, {diag->id});
     const auto* broke = std::get_if<BreakFacts>(&diag->facts);
+    if (broke != nullptr && broke->store_only && never_connected(w)) return no_store(w, *diag);
     v.summary = say(broke != nullptr && broke->store_only ? Phrase::store_broke_first
                                                           : Phrase::broke_first_unseen,
                     diag->subject.id, at(diag->start));

@@ -396,6 +396,27 @@ TEST_F(Afterwards, AnUndatedFaultOfAProcessOfTheJobIsOfThisRun) {
   EXPECT_NE(judged("2201"), Action::isolate);
 }
 
+// An address that was left over from another allocation: nobody listens there.
+TEST_F(Afterwards, AStoreThatNoRankEverReachedHasAnotherAddress) {
+  for (const char* host : {"hx-08", "hx-09", "hx-10", "hx-11"}) {
+    std::string refused;
+    for (int i = 0; i < 12; ++i)
+      refused +=
+          "[W socket.cpp:663] [c10d] The client socket has failed to connect to "
+          "[hx-03]:29566 (errno: 111 - Connection refused).\n";
+    rewrite(fmt::format("logs/5177.{}.out", host),
+            fmt::format("srun: {}: launching\n", host) + refused +
+                "[E socket.cpp:719] [c10d] The client socket has timed out after 900s while trying "
+                "to connect to (hx-03, 29566).\n");
+    rewrite(fmt::format("hosts/{}/hostname", host), std::string(host) + "\n");
+  }
+  EXPECT_NE(diagnose().verdict.action, Action::isolate);
+  rewrite("job.json", R"({"job_id": "5177", "hosts": ["hx-08", "hx-09", "hx-10", "hx-11"]})");
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::repair) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.targets(SubjectKind::config), std::vector<std::string>{"MASTER_ADDR"});
+}
+
 // slurmctld polls: it misses a node minutes after the other ranks lost it.
 TEST_F(Afterwards, TheNodeThatTheSchedulerMissesLateIsTheSilentOne) {
   const auto judged = [&](const std::string& missed, bool silent) {
