@@ -57,6 +57,8 @@ struct Case {
   std::map<Host, std::string> kubernetes_nodes;      // hosts that are nodes, and their full names
   std::map<Host, std::set<std::string>>
       job_gpus;  // of hosts of which every rank's GPU is known: their PCI addresses
+  // Some times have a zone and others none, and nothing tells that of the others.
+  bool mixed_clocks = false;
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
   std::optional<Evidence> last_step = {};    // its line

@@ -242,6 +242,10 @@ class Sieve {
       if (gpu_fault(f) && on_other_gpu(f)) other_gpus_[*f.host].push_back(&f);
       if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
       if (f.event_class == "slurm_node_fail" && f.host) missed_.insert(*f.host);
+      names_another_root_ =
+          names_another_root_ ||
+          (f.origin == Origin::any && f.analysis == Analysis::classify && f.role == Role::root &&
+           f.event_class != "slurm_node_fail" && kind_of(f) && !f.hearsay);
       job_names_root_ =
           job_names_root_ || (f.origin == Origin::any && f.analysis == Analysis::classify &&
                               f.role == Role::root && kind_of(f) && !f.hearsay);
@@ -275,6 +279,7 @@ class Sieve {
   // What single findings are held against, once: there may be as many of them as hosts.
   void look_around() {
     index();
+    for (const auto& [rank, host] : incident_.places) heard_.insert(host);
     for (const Finding& f : incident_.findings) {
       if (const auto* broke = std::get_if<BreakFacts>(&f.facts); broke != nullptr) {
         if (!broke->most.empty()) witnesses_[Host(broke->most)].insert(&f);
@@ -294,7 +299,10 @@ class Sieve {
       if (cascade && f.symptom != Symptom::job_hang) {
         ends_known_ = ends_known_ || !f.hosts.empty();
         ends_.insert(f.hosts.begin(), f.hosts.end());
-        if (std::string peer = peer_of(f); !peer.empty()) ends_.insert(Host(std::move(peer)));
+        if (const std::string peer = peer_of(f); !peer.empty()) {
+          ends_.insert(Host(peer));
+          peers_.insert(Host(peer));
+        }
       }
       const auto* line = std::get_if<LineFacts>(&f.facts);
       const bool of_program =
@@ -458,12 +466,17 @@ class Sieve {
            });
   }
 
+  // How far a time of the scheduler may be from one of a machine for their zones alone.
+  Nanoseconds zones_apart() const { return incident_.mixed_clocks ? 14 * kHour : 0; }
+
   // Over for so long before the job ended that it explains the end only if the job ran then, of
   // which nothing tells.
   std::optional<Nanoseconds> long_before(const Finding& f) const {
+    const auto word =
+        scheduler_spoke_ ? std::optional(*scheduler_spoke_ - zones_apart()) : std::nullopt;
     const auto sign = out_.first_consequence ? out_.first_consequence
                       : incident_.job_end    ? incident_.job_end
-                                             : scheduler_spoke_;
+                                             : word;
     if (!f.end || !sign || incident_.last_progress ||
         *f.end + f.uncertainty + params_.long_before >= *sign ||
         (incident_.job_start && *incident_.job_start <= *f.end + f.uncertainty))
@@ -537,16 +550,18 @@ class Sieve {
   // The kernel names a process by its number, and that is one of the job's; or the job says that it
   // lost the process with that number. Small ones are of daemons, and are alike on many machines.
   bool names_process(const Finding& f) const {
-    if (const auto own = incident_.processes.find(*f.host); own != incident_.processes.end())
-      for (const Evidence& e : f.evidence) {
-        constexpr std::string_view kNumber = " pid=";
-        const std::size_t found = e.excerpt.find(kNumber);
-        std::int64_t pid = 0;
-        if (found != std::string::npos)
-          std::from_chars(e.excerpt.data() + found + kNumber.size(),
+    const auto* line = std::get_if<LineFacts>(&f.facts);
+    if (const auto own = incident_.processes.find(*f.host);
+        own != incident_.processes.end() && line != nullptr && line->names_trainer)
+      for (const Evidence& e : f.evidence)
+        for (const std::string_view words : {" pid=", "Killed process "}) {
+          const std::size_t found = e.excerpt.find(words);
+          if (found == std::string::npos) continue;
+          std::int64_t pid = 0;
+          std::from_chars(e.excerpt.data() + found + words.size(),
                           e.excerpt.data() + e.excerpt.size(), pid);
-        if (pid >= kLeastProcess && own->second.count(pid) != 0) return true;
-      }
+          if (pid >= kLeastProcess && own->second.count(pid) != 0) return true;
+        }
     for (const Evidence& e : f.evidence)
       for (const auto& [pid, hosts] : lost_processes_) {
         if (!hosts.empty() && hosts.count(*f.host) == 0) continue;
@@ -696,10 +711,19 @@ class Sieve {
   }
 
   // A scheduler misses one node after minutes in which nobody there said a word, while all the
-  // others told of connections that failed. Several are taken away, or lost together.
+  // others told of connections that failed, and nothing of anything else. Several are taken away,
+  // or lost together.
   bool noticed_late(const Finding& f) const {
     return f.event_class == "slurm_node_fail" && f.host && missed_.size() == 1 &&
-           !first_is_cause_ && !reporters_.empty() && reporters_.count(*f.host) == 0;
+           !first_is_cause_ && !names_another_root_ && reporters_.count(*f.host) == 0 &&
+           !reporters_.empty() && killed_or_crashed_elsewhere(*f.host) == 0 &&
+           (peers_.empty() || peers_ == std::set<Host>{*f.host}) &&
+           std::all_of(heard_.begin(), heard_.end(), [&](const Host& host) {
+             return host == *f.host || reporters_.count(host) != 0;
+           });
+  }
+  std::size_t killed_or_crashed_elsewhere(const Host& host) const {
+    return killed_.size() + crashed_.size() - killed_.count(host) - crashed_.count(host);
   }
 
   bool came_first(const Finding& f) {
@@ -721,8 +745,8 @@ class Sieve {
     const auto goes_on = [&](const std::optional<Nanoseconds>& sign) {
       return sign && *sign > *scheduler_spoke_ + kMinute;
     };
-    if (f.start && f.origin != Origin::any && scheduler_spoke_ &&
-        *f.start - f.uncertainty - kMinute > *scheduler_spoke_ &&
+    if (f.start && f.origin != Origin::any && scheduler_spoke_ && !corroborated(f, *kind_of(f)) &&
+        *f.start - f.uncertainty - kMinute - zones_apart() > *scheduler_spoke_ &&
         !apart_as_zones(*f.start, *scheduler_spoke_) && !goes_on(out_.first_consequence) &&
         !goes_on(incident_.last_progress))
       return exclude(f, Exclusion::after_failure,
@@ -769,8 +793,11 @@ class Sieve {
   bool first_is_cause_ = false;
   const ExitFact* first_abort_ = nullptr;  // by its place in one log, or by time
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
+  bool names_another_root_ = false;  // beside a node that the scheduler misses
   bool job_names_root_ = false;      // the job itself prints what may be a cause
   std::set<Host> missed_;            // by the scheduler
+  std::set<Host> heard_;             // of which there is output of the job
+  std::set<Host> peers_;             // that broken connections name as their other end
   std::set<Host> reporters_;         // on which the job tells of failed communication
   std::optional<Host> broke_first_;  // that the connections which broke first have in common
   bool all_left_with_0_ = false;

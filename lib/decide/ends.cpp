@@ -379,7 +379,9 @@ bool failed_before_the_word(const Walk& w, const Finding& word) {
   for (const ExitFact& x : w.incident.exits) {
     if (x.code <= 0 || x.code >= 128 || !printed_before(x.evidence, word)) continue;
     ended = true;
-    task = task || x.source == "srun";
+    // Steps that are told elsewhere may all have come behind it.
+    task = task || (x.source == "srun" &&
+                    (!w.incident.last_step || w.incident.last_step->member == x.evidence.member));
   }
   if (task) return true;
   return ended &&

@@ -683,6 +683,14 @@ const Finding* came_back(const Walk& w, const Cause& c) {
   return out;
 }
 
+// Single alerts of a warning's weight in machines' own logs: the moment speaks for them, and the
+// port may be one that the job does not use.
+bool only_by_its_moment(const Cause& c) {
+  return std::all_of(c.findings.begin(), c.findings.end(), [](const Finding* f) {
+    return f->severity < Severity::critical && f->alerts.size() <= 1 && f->ranks.empty();
+  });
+}
+
 }  // namespace
 
 Answer network_alerts(Walk& w) {
@@ -737,7 +745,9 @@ Answer network_alerts(Walk& w) {
              list(hosts, 3)));
     return taken(say(Phrase::many_link_alerts));
   }
-  v.action = Action::isolate;
+  const bool alone = diag == nullptr && !touched && only_by_its_moment(*c);
+  v.action = alone ? Action::checks : Action::isolate;
+  if (alone) v.precision = Precision::candidates;
   const double confidence = diag != nullptr || f.severity == Severity::critical
                                 ? confidence::kLinkAndPeers
                                 : confidence::kLinkAlone;
@@ -751,7 +761,7 @@ Answer network_alerts(Walk& w) {
   v.summary = say(Phrase::link_failed, list(c->hosts),
                   open ? say(Phrase::link_went_down) : say(Phrase::link_failed_repeatedly),
                   at(c->start), inside(f.title));
-  drain(w, c->hosts, f.event_class);
+  if (!alone) drain(w, c->hosts, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
 }

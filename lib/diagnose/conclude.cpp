@@ -62,6 +62,15 @@ std::map<Host, std::set<std::int64_t>> processes_of_job(const analyze::Facts& fa
   return out;
 }
 
+bool mixed_clocks(const analyze::Facts& facts) {
+  bool utc = false, local = false;
+  for (const EventRow& e : facts.events) {
+    utc = utc || e.time.clock == Clock::utc;
+    local = local || e.time.clock == Clock::local || e.time.clock == Clock::local_no_year;
+  }
+  return utc && local;
+}
+
 // The mean of the span; 0: not known.
 Nanoseconds step_time_of(const ProgressSpan& p) {
   if (!p.first.time_ns || !p.last.time_ns || !p.first.iteration || !p.last.iteration ||
@@ -134,6 +143,7 @@ decide::Case case_of(const Resolved& resolved) {
   incident.processes = processes_of_job(facts);
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
+  incident.mixed_clocks = !facts.zone_known && mixed_clocks(facts);
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.any_training_output =

@@ -571,11 +571,6 @@ bool names_web_service(const std::string& message) {
 Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const Facts& facts,
                            const StepLines& steps, const rules::RulePack& pack) {
   Signal s;
-  // A program may print what it caught, and go on.
-  s.steps_after = std::all_of(rows.begin(), rows.end(), [&](const TracebackRow* t) {
-    return steps.follow(t->place.member, std::max(t->place.line, t->last_line),
-                        t->time_ns.has_value());
-  });
   std::map<MemberId, std::uint64_t> lines;
   std::optional<Nanoseconds> epoch;
   for (const TracebackRow* t : rows) {
@@ -613,7 +608,11 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
     judge_unknown_exception(t.type, s);
   // A web service that a program only warns of has ended it when nothing caught the exception:
   // often rank 0 alone calls it.
-  if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning &&
+  const bool caught = std::all_of(rows.begin(), rows.end(), [&](const TracebackRow* one) {
+    return steps.follow(one->place.member, std::max(one->place.line, one->last_line),
+                        one->time_ns.has_value());
+  });
+  if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning && !caught &&
       names_web_service(s.message))
     s.meaning.severity = Severity::critical;
   return s;

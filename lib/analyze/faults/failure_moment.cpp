@@ -25,6 +25,7 @@ FailureMoment::FailureMoment(const Facts& facts, const std::vector<Signal>& sign
       stuck = std::min(stuck.value_or(*s.start), *s.start - *waited);
   }
   // Steps without a time end where the first collective began to wait in vain.
+  stuck_ = stuck;
   if (!last_step_) last_step_ = stuck;
 }
 
@@ -32,6 +33,7 @@ bool FailureMoment::began_with(Nanoseconds time, Nanoseconds uncertainty) const 
   const Nanoseconds slack = params_.slack + uncertainty;
   if (!broke_ || (last_step_ && time + slack < *last_step_)) return false;
   if (first_break_ && *first_break_ + slack < time) return false;
+  if (stuck_ && *stuck_ + slack < time) return false;  // it stood already
   if (last_step_) return time <= *last_step_ + params_.longest_timeout;
   return first_break_ && begin_ && *begin_ <= time &&
          *first_break_ <= time + params_.longest_timeout;

@@ -31,6 +31,7 @@ class FailureMoment {
   FailureMomentParams params_;
   bool broke_ = false;                            // connections or collectives failed
   std::optional<Nanoseconds> first_break_;        // of those with a time
+  std::optional<Nanoseconds> stuck_;              // when the first collective that timed out began
   std::optional<Nanoseconds> last_step_, begin_;  // of the job
 };
 

@@ -244,6 +244,7 @@ Host leading(const Burst& burst) {
 // of one event.
 std::vector<Host> alerted(const Burst& burst, const std::vector<Signal>& signals) {
   std::set<Host> down, met;
+  if (burst.edges.size() < kLeastOfBurst) return {};
   for (const Signal& s : signals)
     if (s.host && s.meaning.cause == CauseKind::network && s.meaning.role == Role::root &&
         s.meaning.severity == Severity::critical && !s.before_job && !s.hearsay && !s.absent &&
