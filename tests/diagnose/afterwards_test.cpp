@@ -372,6 +372,23 @@ TEST_F(Afterwards, AnExceptionThatStepsFollowWasCaught) {
   EXPECT_EQ(diagnose().verdict.action, Action::repair);
 }
 
+// A buffer prints some steps behind the exception that ended them, and not those of hours.
+TEST_F(Afterwards, AnExceptionFarBeforeTheLastStepsEndedNothing) {
+  const std::string raised =
+      "Traceback (most recent call last):\n"
+      "  File \"/opt/app/data.py\", line 3, in get\n    raise ValueError('bad sample')\n"
+      "ValueError: bad sample\n";
+  rewrite("train.log", steps(1, 60) + raised + steps(61, 100));
+  EXPECT_EQ(diagnose().verdict.action, Action::rollback);
+  std::string hours;
+  for (int i = 0; i < 3000; ++i)
+    hours += fmt::format("step: {}/40000 loss: 2.31 grad_norm: 0.81 time: 0.9 s\n", 61 + i);
+  rewrite("train.log", steps(1, 60) + raised + hours);
+  EXPECT_NE(diagnose().verdict.action, Action::rollback);
+  rewrite("train.log", steps(1, 60) + hours + raised);
+  EXPECT_EQ(diagnose().verdict.action, Action::rollback);
+}
+
 // A kernel that prints seconds since its start alone: the number of the process tells whose it is.
 TEST_F(Afterwards, AnUndatedFaultOfAProcessOfTheJobIsOfThisRun) {
   const auto judged = [&](const char* process) {

@@ -571,6 +571,10 @@ bool names_web_service(const std::string& message) {
 Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const Facts& facts,
                            const StepLines& steps, const rules::RulePack& pack) {
   Signal s;
+  // The program caught it, or another run came after.
+  s.steps_after = std::all_of(rows.begin(), rows.end(), [&](const TracebackRow* t) {
+    return !t->time_ns && steps.follow_far(t->place);
+  });
   std::map<MemberId, std::uint64_t> lines;
   std::optional<Nanoseconds> epoch;
   for (const TracebackRow* t : rows) {

@@ -4,7 +4,10 @@
 
 namespace culprit::analyze {
 
-StepLines::StepLines(const Facts& facts) {
+// A pipe holds 64 kB, each process 8 of its own, and whoever merges the ranks' output as many
+// again.
+StepLines::StepLines(const Facts& facts)
+    : buffers_((96 << 10) + (16 << 10) * static_cast<std::uint64_t>(facts.ranks.size())) {
   for (const ProgressSpan& p : facts.progress)
     if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
       spans_[p.member].push_back(&p);
@@ -25,6 +28,14 @@ bool StepLines::follow(MemberId member, std::uint64_t line, bool dated) const {
                                                                       *p->first.iteration))
                          : 0;
            return line < last && (last - line) * steps > kSteps * (last - first);
+         });
+}
+
+bool StepLines::follow_far(const Place& place) const {
+  const auto spans = spans_.find(place.member);
+  return spans != spans_.end() &&
+         std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
+           return p->last.place.offset > place.offset + buffers_;
          });
 }
 

@@ -16,9 +16,13 @@ class StepLines {
   // More than ten, as far as their lines are spread evenly: a buffer may print some steps behind
   // the error that ended them. Of a dated line only steps without a time count: others tell more.
   bool follow(MemberId member, std::uint64_t line, bool dated) const;
+  // So far behind it in the bytes of the log that no buffer explains it: what an exception ended
+  // did not print them, whether they have times or not.
+  bool follow_far(const Place& place) const;
 
  private:
   std::map<MemberId, std::vector<const ProgressSpan*>> spans_;
+  std::uint64_t buffers_ = 0;  // bytes that may be printed late
 };
 
 }  // namespace culprit::analyze
