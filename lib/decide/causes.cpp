@@ -242,13 +242,10 @@ class Sieve {
       if (gpu_fault(f) && on_other_gpu(f)) other_gpus_[*f.host].push_back(&f);
       if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
       if (f.event_class == "slurm_node_fail" && f.host) missed_.insert(*f.host);
-      names_another_root_ =
-          names_another_root_ ||
-          (f.origin == Origin::any && f.analysis == Analysis::classify && f.role == Role::root &&
-           f.event_class != "slurm_node_fail" && kind_of(f) && !f.hearsay);
-      job_names_root_ =
-          job_names_root_ || (f.origin == Origin::any && f.analysis == Analysis::classify &&
-                              f.role == Role::root && kind_of(f) && !f.hearsay);
+      const bool root = f.origin == Origin::any && f.analysis == Analysis::classify &&
+                        f.role == Role::root && kind_of(f) && !f.hearsay;
+      job_names_root_ = job_names_root_ || root;
+      names_another_root_ = names_another_root_ || (root && f.event_class != "slurm_node_fail");
     }
     all_left_with_0_ = std::all_of(incident_.exits.begin(), incident_.exits.end(),
                                    [](const ExitFact& x) { return x.code == 0; });
@@ -749,8 +746,9 @@ class Sieve {
         *f.start - f.uncertainty - kMinute - zones_apart() > *scheduler_spoke_ &&
         !apart_as_zones(*f.start, *scheduler_spoke_) && !goes_on(out_.first_consequence) &&
         !goes_on(incident_.last_progress))
-      return exclude(f, Exclusion::after_failure,
-                     say(Phrase::after_first_sign, human_duration(*f.start - *scheduler_spoke_))),
+      return exclude(
+                 f, Exclusion::after_failure,
+                 say(Phrase::after_the_scheduler, human_duration(*f.start - *scheduler_spoke_))),
              false;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - slack > *first_)
       return exclude(f, Exclusion::after_failure,

@@ -131,7 +131,6 @@ TEST(RootDiag, ConnectionsToTheStoreShowThatAProcessEnded) {
   EXPECT_EQ(root_diag({}, signals).at(0).outcome, Outcome::fired);
 }
 
-// Too little to accuse a host by, enough to confirm what its own log says.
 // No host is ahead, and each connection ends on one of two whose own links are down.
 TEST(RootDiag, HostsWhoseLinksAreDownAtEachBreakAreRemembered) {
   const std::vector<Broken> breaks = {{"a", "d", 0},        {"b", "e", 10 * kMs},
@@ -148,6 +147,7 @@ TEST(RootDiag, HostsWhoseLinksAreDownAtEachBreakAreRemembered) {
   EXPECT_TRUE(alerted({}).empty());
 }
 
+// Too little to accuse a host by, enough to confirm what its own log says.
 TEST(RootDiag, TheHostOfMostBreaksIsRememberedAndOfSeveralTheSilentOne) {
   const auto most = [](const std::vector<Broken>& broken) {
     const Finding f = judged(broken).at(0);

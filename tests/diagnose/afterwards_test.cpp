@@ -18,6 +18,20 @@ class Afterwards : public SmallBundle {
       out += "step: " + std::to_string(i) + "/400 loss: 2.31 grad_norm: 0.81 time: 0.9 s\n";
     return out;
   }
+  // At a time of 2026-05-14: a step, and what a rank raises that has lost another.
+  static std::string step_at(const char* time) {
+    return fmt::format(
+        "[2026-05-14 {}] iteration 70/ 200 | elapsed time per iteration (ms): 970.1 | "
+        "lm loss: 2.0E+00\n",
+        time);
+  }
+  static std::string lost_at(const char* time, int rank) {
+    return fmt::format(
+        "[2026-05-14 {}] [rank{}]: torch.distributed.DistBackendError: NCCL error in: "
+        "ProcessGroupNCCL.cpp:2006, remote process exited or there was a network "
+        "error\n",
+        time, rank);
+  }
 };
 
 TEST_F(Afterwards, StepsBehindAnUndatedErrorClearIt) {
@@ -395,13 +409,9 @@ TEST_F(Afterwards, AnUndatedFaultOfAProcessOfTheJobIsOfThisRun) {
     for (int r = 0; r < 3; ++r)
       rewrite(fmt::format("logs/q{}.log", r),
               fmt::format("q{}:41504:41600 [0] NCCL INFO comm 0x55aa rank {} nranks 3 cudaDev 0 "
-                          "busId 9b000 commId 0x77 - Init COMPLETE\n"
-                          "[2026-05-14 08:36:50] iteration 70/ 200 | elapsed time per iteration "
-                          "(ms): 970.1 | lm loss: 2.0E+00\n"
-                          "[2026-05-14 08:46:58] [rank{}]: torch.distributed.DistBackendError: "
-                          "NCCL error in: ProcessGroupNCCL.cpp:2006, remote process exited or "
-                          "there was a network error\n",
-                          r, r, r));
+                          "busId 9b000 commId 0x77 - Init COMPLETE\n",
+                          r, r) +
+                  step_at("08:36:50") + lost_at("08:46:58", r));
     rewrite("hosts/q1/dmesg.txt",
             fmt::format("[2103885.170238] NVRM: Xid (PCI:0000:9b:00): 119, pid={}, name=python, "
                         "Timeout after 6s of waiting for RPC response from GPU4 GSP! Expected "
@@ -438,18 +448,12 @@ TEST_F(Afterwards, AStoreThatNoRankEverReachedHasAnotherAddress) {
 TEST_F(Afterwards, TheNodeThatTheSchedulerMissesLateIsTheSilentOne) {
   const auto judged = [&](const std::string& missed, bool silent) {
     for (int r = 0; r < 4; ++r)
-      rewrite(
-          fmt::format("logs/q{}/rank{}.log", r, r),
-          fmt::format("q{}:400{}:400{} [0] NCCL INFO comm 0x55aa rank {} nranks 4 cudaDev 0 busId "
-                      "1b000 commId 0x77 - Init COMPLETE\n[2026-05-14 08:36:50] iteration 70/ "
-                      "200 | elapsed time per iteration (ms): 970.1 | lm loss: 2.0E+00\n",
-                      r, r, r, r) +
-              (silent && r == 2 ? std::string()
-                                : fmt::format("[2026-05-14 08:36:58] [rank{}]: "
-                                              "torch.distributed.DistBackendError: NCCL error "
-                                              "in: ProcessGroupNCCL.cpp:2006, remote process "
-                                              "exited or there was a network error\n",
-                                              r)));
+      rewrite(fmt::format("logs/q{}/rank{}.log", r, r),
+              fmt::format("q{}:400{}:400{} [0] NCCL INFO comm 0x55aa rank {} nranks 4 cudaDev 0 "
+                          "busId 1b000 commId 0x77 - Init COMPLETE\n",
+                          r, r, r, r) +
+                  step_at("08:36:50") +
+                  (silent && r == 2 ? std::string() : lost_at("08:36:58", r)));
     rewrite("slurmctld.log",
             "[2026-05-14T08:38:33.101] error: Nodes " + missed + " not responding, setting DOWN\n");
     return diagnose();
@@ -465,12 +469,7 @@ TEST_F(Afterwards, TheNodeThatTheSchedulerMissesLateIsTheSilentOne) {
 TEST_F(Afterwards, WhatMachinesSayOfTheirRecoveryDoesNotMoveTheJobsClock) {
   for (int r = 0; r < 4; ++r)
     rewrite(fmt::format("logs/q{}/rank{}.log", r, r),
-            fmt::format("[2026-05-14 08:36:{:02}] iteration 70/ 200 | elapsed time per iteration "
-                        "(ms): 970.1 | lm loss: 2.0E+00\n[2026-05-14 08:36:58] [rank{}]: "
-                        "torch.distributed.DistBackendError: NCCL error in: "
-                        "ProcessGroupNCCL.cpp:2006, remote process exited or there was a network "
-                        "error, NCCL version 2.21.5\n",
-                        50 + r, r));
+            step_at(fmt::format("08:36:{}", 50 + r).c_str()) + lost_at("08:36:58", r));
   rewrite("hosts/q1/journal.log",
           "2026-05-14T08:36:54+00:00 q1 kernel: NVRM: Xid (PCI:0000:4d:00): 79, pid=991, "
           "name=python, GPU has fallen off the bus.\n");

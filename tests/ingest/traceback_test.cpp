@@ -34,8 +34,7 @@ TEST(Traceback, WhatPythonIgnoresIsNoException) {
       "4: Exception ignored in: <function Loader.__del__ at 0x7f11d8a7c040>\n4: " +
       std::string(kHead) +
       "4:   File \"/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py\", line 1604, "
-      "in "
-      "__del__\n4:     self._shutdown_workers()\n4: AssertionError: can only test a child "
+      "in __del__\n4:     self._shutdown_workers()\n4: AssertionError: can only test a child "
       "process\n";
   const std::string raised = "4: " + std::string(kHead) +
                              "4:   File \"/work/train.py\", line 9, in <module>\n4:     "

@@ -612,12 +612,12 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
     judge_unknown_exception(t.type, s);
   // A web service that a program only warns of has ended it when nothing caught the exception:
   // often rank 0 alone calls it.
-  const bool caught = std::all_of(rows.begin(), rows.end(), [&](const TracebackRow* one) {
+  const auto caught = [&](const TracebackRow* one) {
     return steps.follow(one->place.member, std::max(one->place.line, one->last_line),
                         one->time_ns.has_value());
-  });
-  if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning && !caught &&
-      names_web_service(s.message))
+  };
+  if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning &&
+      names_web_service(s.message) && !std::all_of(rows.begin(), rows.end(), caught))
     s.meaning.severity = Severity::critical;
   return s;
 }

@@ -4,6 +4,14 @@
 
 namespace culprit::analyze {
 
+std::optional<Nanoseconds> last_step(const Facts& facts) {
+  std::optional<Nanoseconds> out;
+  for (const ProgressSpan& p : facts.progress)
+    if (p.framework != "tqdm" && p.last.time_ns)
+      out = std::max(out.value_or(*p.last.time_ns), *p.last.time_ns);
+  return out;
+}
+
 // A pipe holds 64 kB, each process 8 of its own, and whoever merges the ranks' output as many
 // again.
 StepLines::StepLines(const Facts& facts)

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
 
 namespace culprit::analyze {
+
+// UTC, of the last step that any log of the job reports; progress bars tell of any work.
+std::optional<Nanoseconds> last_step(const Facts& facts);
 
 class StepLines {
  public:

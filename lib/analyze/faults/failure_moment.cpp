@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
+#include "analyze/facts/step_lines.hpp"
+
 namespace culprit::analyze {
 
 FailureMoment::FailureMoment(const Facts& facts, const std::vector<Signal>& signals,
                              const FailureMomentParams& params)
-    : params_(params), begin_(facts.start_is_known ? facts.job_start : std::nullopt) {
-  for (const ProgressSpan& p : facts.progress)
-    if (p.last.time_ns && p.framework != "tqdm")
-      last_step_ = std::max(last_step_.value_or(*p.last.time_ns), *p.last.time_ns);
-  std::optional<Nanoseconds> stuck;
+    : params_(params),
+      last_step_(last_step(facts)),
+      begin_(facts.start_is_known ? facts.job_start : std::nullopt) {
   for (const Signal& s : signals) {
     if (s.meaning.role != Role::cascade || s.meaning.severity != Severity::distributed ||
         s.speaker != Speaker::job || s.before_job || s.hearsay || s.stranger || s.absent ||
@@ -22,11 +22,10 @@ FailureMoment::FailureMoment(const Facts& facts, const std::vector<Signal>& sign
     if (!s.start) continue;
     first_break_ = std::min(first_break_.value_or(*s.start), *s.start);
     if (const auto waited = ran_for(s.message))
-      stuck = std::min(stuck.value_or(*s.start), *s.start - *waited);
+      stuck_ = std::min(stuck_.value_or(*s.start), *s.start - *waited);
   }
   // Steps without a time end where the first collective began to wait in vain.
-  stuck_ = stuck;
-  if (!last_step_) last_step_ = stuck;
+  if (!last_step_) last_step_ = stuck_;
 }
 
 bool FailureMoment::began_with(Nanoseconds time, Nanoseconds uncertainty) const {

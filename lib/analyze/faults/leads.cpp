@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/step_lines.hpp"
+
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -54,14 +56,6 @@ bool at_end(const Facts& facts, const LeadParams& params, const EventRow& e, con
   // A few lines are all of them the end: somebody pasted what mattered.
   return m.lines <= params.excerpt_lines ||
          (e.last_line + params.last_lines >= m.lines && 2 * e.last_line >= m.lines);
-}
-
-std::optional<Nanoseconds> last_step(const Facts& facts) {
-  std::optional<Nanoseconds> out;
-  for (const ProgressSpan& p : facts.progress)
-    if (p.framework != "tqdm" && p.last.time_ns)
-      out = std::max(out.value_or(*p.last.time_ns), *p.last.time_ns);
-  return out;
 }
 
 std::map<std::string, LineKind> kinds_of(const Facts& facts, const LeadParams& params) {

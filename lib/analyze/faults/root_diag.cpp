@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/step_lines.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -183,14 +184,11 @@ std::set<Host> hosts_with_output(const Facts& facts) {
 // only then.
 class Training {
  public:
-  explicit Training(const Facts& facts) {
-    for (const ProgressSpan& p : facts.progress) {
-      if (!p.last.time_ns || p.framework == "tqdm") continue;
-      last_step_ = std::max(last_step_, *p.last.time_ns);
-      if (p.first.time_ns && p.first.iteration && p.last.iteration &&
-          *p.last.iteration - *p.first.iteration >= kTrainedOn)
+  explicit Training(const Facts& facts) : last_step_(last_step(facts).value_or(kLongAgo)) {
+    for (const ProgressSpan& p : facts.progress)
+      if (p.framework != "tqdm" && p.last.time_ns && p.first.time_ns && p.first.iteration &&
+          p.last.iteration && *p.last.iteration - *p.first.iteration >= kTrainedOn)
         last_begin_ = std::max(last_begin_, *p.first.time_ns);
-    }
   }
   bool went_on(const Signal& s, const RootDiagParams& params) const {
     return s.end && (*s.end + s.uncertainty + params.retried < last_step_ ||
@@ -198,7 +196,7 @@ class Training {
   }
 
  private:
-  Nanoseconds last_step_ = kLongAgo, last_begin_ = kLongAgo;
+  Nanoseconds last_step_, last_begin_ = kLongAgo;
 };
 
 // Connections between two hosts that broke, each end once.
@@ -344,7 +342,7 @@ void names_host(const Facts& facts, const Burst& burst, bool by_order, bool stor
   if (store_only) {
     f.outcome = Outcome::not_enough_evidence;
     f.why += say(Phrase::only_to_the_store);
-    f.facts = BreakFacts{true, {}, {}};
+    f.facts = BreakFacts{true, {}};
     return;
   }
   // A process that ends takes its connections along as a machine does. What that host printed

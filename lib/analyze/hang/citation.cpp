@@ -23,7 +23,7 @@ std::string launched_at(const Facts& facts, const CollectiveSample& sample) {
   for (const std::uint32_t f : facts.stacks.stacks[static_cast<std::size_t>(sample.stack)]) {
     const Frame& frame = facts.stacks.frames[f];
     if (frame.native || frame.file.empty() || library_file(frame.file)) continue;
-    return frame.line > 0 ? fmt::format("{}:{}", frame.file, frame.line) : frame.file;
+    return place_of(frame.file, frame.line);
   }
   return {};
 }

@@ -174,10 +174,6 @@ Text in_what(const Stage& stage) {
   return describe(stage);
 }
 
-std::string place_of(const std::string& file, std::int64_t line) {
-  return file.empty() ? "" : line > 0 ? fmt::format("{}:{}", file, line) : file;
-}
-
 // The user's own frame of a launch: where the program called the collective.
 std::string launched_at(const Facts& facts, const Leaf& leaf) {
   for (const CollectiveSample& c : facts.collectives) {

@@ -598,6 +598,10 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+std::string place_of(const std::string& file, std::int64_t line) {
+  return file.empty() || line <= 0 ? file : file + ":" + std::to_string(line);
+}
+
 bool library_file(std::string_view path) {
   if (path.empty() || path.starts_with('<')) return true;
   for (const std::string_view part :

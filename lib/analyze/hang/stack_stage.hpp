@@ -61,6 +61,8 @@ std::string normal_function(std::string_view function, bool native);
 std::string_view base_name(std::string_view path);
 // A file of Python itself or of an installed package.
 bool library_file(std::string_view path);
+// "train.py:120"; without a line the file alone; "" without a file.
+std::string place_of(const std::string& file, std::int64_t line);
 
 // Every distinct frame and stack of the facts, made normal. Work and memory in proportion to
 // distinct ones.

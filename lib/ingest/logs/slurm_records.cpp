@@ -173,10 +173,14 @@ class Accounting : public Assembler {
     }
     Row row;
     // A table that somebody pasted or aligned anew has dashes of other columns, or none.
-    const bool cut = separator_ != ' '                   ? cut_at_separators(text, row)
-                     : widths_.size() == columns_.size() ? cut_at_widths(text, row)
-                                                         : cut_at_spaces(text, row);
-    if (!cut) return Step::not_mine;
+    if (separator_ != ' ')
+      cut_at(text, row,
+             [&](std::size_t, std::size_t at) { return cell_end(text, at, separator_); });
+    else if (widths_.size() == columns_.size())
+      cut_at(text, row,
+             [&](std::size_t c, std::size_t at) { return std::min(at + widths_[c], text.size()); });
+    else if (!cut_at_spaces(text, row))
+      return Step::not_mine;
     const std::string_view id = row["jobid"];
     if (id.empty() || id.front() < '0' || id.front() > '9') return Step::not_mine;
     // "4711.batch" and "4711.0" are steps of job 4711, which has a row of its own.
@@ -202,23 +206,15 @@ class Accounting : public Assembler {
     while (!cell.empty() && around(cell.back())) cell.remove_suffix(1);
     row[columns_[column]] = cell;
   }
-  bool cut_at_separators(std::string_view text, Row& row) const {
+  // end(column, at): where the cell that begins at `at` ends.
+  template <class End>
+  void cut_at(std::string_view text, Row& row, End end) const {
     std::size_t at = 0;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::size_t end = cell_end(text, at, separator_);
-      put(row, c, at <= text.size() ? text.substr(at, end - at) : std::string_view{});
-      at = end + 1;
+      const std::size_t past = end(c, at);
+      put(row, c, at <= text.size() ? text.substr(at, past - at) : std::string_view{});
+      at = past + 1;
     }
-    return true;
-  }
-  bool cut_at_widths(std::string_view text, Row& row) const {
-    std::size_t at = 0;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::size_t end = std::min(at + widths_[c], text.size());
-      put(row, c, at <= text.size() ? text.substr(at, end - at) : std::string_view{});
-      at = end + 1;
-    }
-    return true;
   }
   // Only where each column has a word: an empty one would shift those behind it.
   bool cut_at_spaces(std::string_view text, Row& row) const {
