@@ -153,7 +153,9 @@ Answer data_corruption(Walk& w) {
   const bool failed_so = w.best(CauseKind::numerics) != nullptr;
   if (!failed_so && (w.best() != nullptr || !failure(w).empty()))
     return ruled_out(say(Phrase::not_for_wrong_numbers));
-  if (const Finding* same = fired(w, kOtherGpuAgrees)) return of_training(w, *same);
+  const Finding* same = fired(w, kOtherGpuAgrees);
+  if (same != nullptr && !(ended_well(w) && went_on(w.incident, w.params, *same)))
+    return of_training(w, *same);
   if (const auto seen = repeated_steps(w, kSameGpuAgrees);
       seen.size() == 1 && fired(w, kOtherGpuDiffers) != nullptr) {
     const auto& [gpu, steps] = *seen.begin();

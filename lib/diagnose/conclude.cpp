@@ -31,7 +31,7 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
   const analyze::StepLines steps(facts);
   for (const ExitRow& x : facts.exits) {
     // The end of an earlier run, or of a tool, that the log of this one holds.
-    if (!x.time_ns && steps.follow(x.place.member, x.place.line, false)) continue;
+    if (steps.follow(x.place.member, x.place.line, x.time_ns)) continue;
     if (facts.earlier_output.count(x.place.member) > 0 ||
         (facts.start_is_known && facts.job_start && x.time_ns &&
          *x.time_ns + kMinute < *facts.job_start))

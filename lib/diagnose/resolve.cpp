@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/attribution.hpp"
+#include "analyze/facts/belonging.hpp"
 #include "analyze/facts/clock.hpp"
 #include "analyze/facts/identity.hpp"
 #include "analyze/facts/process_tree.hpp"
+#include "analyze/facts/story.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "identity.hpp"
 #include "ingest/logs/manifest.hpp"
@@ -88,8 +90,10 @@ std::vector<std::pair<std::string, std::string>> job_rows(const report::Identity
 Result<Resolved> resolve(store::Database& db, bool keep) {
   CULPRIT_TRY(facts, load_facts(db));
   analyze::resolve_identity(facts);
+  analyze::place_members(facts);
   analyze::resolve_clocks(facts);
   analyze::put_in_order(facts);
+  analyze::drop_other_stories(facts);
   // Whoever asks for the last one means the time, not the order of the files in an archive.
   const auto moment = [&](const ExitRow& x) {
     return std::tuple(x.time_ns.has_value(), x.time_ns.value_or(0), facts.order(x.place.member),

@@ -373,6 +373,14 @@ bool begins_a_message(std::string_view word) {
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
+// "[rank3]: " or "gpu-a:615:18953 [2] ": a process of the job speaks from here on.
+bool begins_a_process(std::string_view text) {
+  if (text.starts_with("[rank") || text.starts_with("[default")) return true;
+  Cursor c{text};
+  return !c.word(host_char).empty() && c.take(":") && c.number() && c.take(":") && c.number() &&
+         c.take(" [") && c.number() && c.take("]");
+}
+
 // After a syslog time: [host] [LEVEL] tag[pid]:  Takes nothing when no tag with a colon follows.
 void peel_syslog_source(Cursor& c, Prefix& prefix) {
   Cursor p = c;
@@ -408,6 +416,13 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
     if (token == 0 && !no_host) {
       if (!std::all_of(word.begin(), word.end(), host_char)) return;
       host = word;
+      Cursor q = p;
+      q.spaces();
+      if (begins_a_process(q.rest())) {  // a journal without the unit's name
+        prefix.host = Host(host);
+        c = q;
+        return;
+      }
     } else if (!std::all_of(word.begin(), word.end(),
                             [](char ch) { return ch >= 'A' && ch <= 'Z'; })) {
       return;
@@ -941,6 +956,18 @@ void peel(std::string_view raw, Habit habit, Line& line) {
   if (line.message.find("NCCL ") != std::string::npos) read_nccl_head(line.message, line.prefix);
 }
 
+namespace {
+
+// Before the head stands what is peeled, or what is with the head behind it: a time and a host.
+bool nothing_but_prefixes(std::string_view raw, std::size_t head) {
+  if (peel(raw.substr(0, head + 1)).message.size() <= 1) return true;
+  const Line whole = peel(raw);
+  return whole.prefix.time.clock != Clock::none && whole.prefix.host &&
+         raw.substr(head).ends_with(whole.message);
+}
+
+}  // namespace
+
 std::vector<std::size_t> record_heads(std::string_view raw) {
   // A launcher prefix or an NCCL head in the middle of a line is another process's record.
   static const re2::RE2 kInner(
@@ -966,8 +993,7 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
     const auto begin = static_cast<std::size_t>(match.data() - raw.data());
     // Nothing but prefixes before it: the head is the line's own.
     if (first && begin > 0 && wrapped(raw)) return heads;
-    const bool prefix_stack =
-        first && begin > 0 && peel(raw.substr(0, begin + 1)).message.size() <= 1;
+    const bool prefix_stack = first && begin > 0 && nothing_but_prefixes(raw, begin);
     const bool stacked =
         begin > 0 && (raw[begin - 1] == ':' ||
                       (raw[begin - 1] == ' ' && begin > 1 &&

@@ -59,6 +59,10 @@ struct Place {
 };
 
 // One file, archive entry or section of the bundle.
+// Whose story a file tells: the job's own, a machine's or a service's (whose lines are placed by
+// host and time), that of another job or program, or nobody can say.
+enum class Belonging : std::uint8_t { job, machine, unplaced, another };
+
 struct MemberRow {
   MemberId id = 0;
   std::string path;         // as shown: without a folder that an archive wraps around everything
@@ -82,6 +86,7 @@ struct MemberRow {
   std::uint64_t skipped = 0;
   std::uint64_t rejected = 0;
   // Filled by the attribution (analyze/identity.hpp).
+  Belonging belonging = Belonging::job;
   std::optional<Host> host;
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
@@ -119,7 +124,8 @@ struct EventRow {
   std::uint64_t last_line = 0;
   Timestamp last_time;
   std::optional<Nanoseconds> last_time_ns;
-  std::string message;  // without prefixes, at most 1,024 bytes
+  std::string message;     // without prefixes, at most 1,024 bytes
+  bool elsewhere = false;  // nothing ties it to the job; filled by place_members()
 };
 
 // A Python exception with its stack, from a log, an error.json or a torchrun report.
@@ -129,8 +135,9 @@ struct TracebackRow {
   Timestamp time;
   std::optional<Nanoseconds> time_ns;
   Nanoseconds uncertainty = 0;
-  std::string source;  // log, error.json, torchrun
-  std::string type;    // TypeError
+  bool elsewhere = false;  // nothing ties it to the job; filled by place_members()
+  std::string source;      // log, error.json, torchrun
+  std::string type;        // TypeError
   std::string message;
   std::string file;  // innermost frame that is not in a library; else the innermost
   std::int64_t file_line = 0;

@@ -447,7 +447,8 @@ std::set<MemberId> output_of_job(const Facts& facts) {
   }
   std::erase_if(training, [&](MemberId id) {
     const MemberRow* m = facts.member(id);
-    return m != nullptr && facts.foreign(*m);
+    return m != nullptr && (facts.foreign(*m) || m->belonging == Belonging::another ||
+                            m->belonging == Belonging::unplaced);
   });
   return training;
 }
@@ -517,6 +518,7 @@ void frame_job_by_records(Facts& facts, const ClockMap& map) {
     facts.job_start = job.start;
     facts.start_is_known = true;
     if (job.end) facts.job_end = job.end;
+    facts.end_is_known = job.end.has_value();
   }
   if (!facts.manifest || facts.manifest->attempts.empty()) return;
   const ManifestAttempt& last = facts.manifest->attempts.back();
@@ -524,7 +526,10 @@ void frame_job_by_records(Facts& facts, const ClockMap& map) {
     facts.job_start = t;
     facts.start_is_known = true;
   }
-  if (const auto t = iso(last.end)) facts.job_end = std::max(facts.job_end.value_or(*t), *t);
+  if (const auto t = iso(last.end)) {
+    facts.job_end = std::max(facts.job_end.value_or(*t), *t);
+    facts.end_is_known = true;
+  }
 }
 
 }  // namespace

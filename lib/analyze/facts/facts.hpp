@@ -60,6 +60,7 @@ struct Facts : FactRows {
   std::optional<Nanoseconds> job_start,
       job_end;                        // of the attempt in question, from the training's own output
   bool start_is_known = false;        // job_start is the manifest's or the scheduler's word
+  bool end_is_known = false;          // the same of job_end
   std::set<MemberId> earlier_output;  // of runs before the one in question
   bool zone_known = true;             // false: times without a zone were taken for UTC
   std::vector<Text> notes;            // what a reader should know about names and times
@@ -68,7 +69,8 @@ struct Facts : FactRows {
   bool foreign(const MemberRow& member) const;
   // Of this job, and not the copy of another member. False for nullptr.
   bool counts(const MemberRow* member) const {
-    return member != nullptr && member->duplicate_of == 0 && !foreign(*member);
+    return member != nullptr && member->duplicate_of == 0 && !foreign(*member) &&
+           member->belonging != Belonging::another;
   }
 
   // Index of a member by id, or -1. Ids are dense from 1 unless members were left out.

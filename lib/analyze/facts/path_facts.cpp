@@ -28,6 +28,7 @@ struct PathTable {
   std::unique_ptr<re2::RE2>
       devices_like;  // machines and devices are both called so: "gpu-01", "train-04"
   std::unique_ptr<re2::RE2> never_hosts_like;  // not even in a folder of hosts
+  std::unique_ptr<re2::RE2> job_output_like, other_programs_like, records_like;
 };
 
 const PathTable& path_table() {
@@ -49,6 +50,9 @@ const PathTable& path_table() {
       table.not_hosts_like = compiled("not_hosts_like");
       table.devices_like = compiled("devices_like");
       table.never_hosts_like = compiled("never_hosts_like");
+      table.job_output_like = compiled("job_output_like");
+      table.records_like = compiled("records_like");
+      table.other_programs_like = compiled("other_programs_like");
       for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
     }
     return table;
@@ -389,6 +393,21 @@ bool system_log(std::string_view path) {
   for (const std::string_view word : {"messages", "syslog", "journal", "kern.log", "dmesg", "kmsg"})
     if (file.find(word) != std::string_view::npos) return true;
   return false;
+}
+
+bool named_as_output(std::string_view path) {
+  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
+                                *path_table().job_output_like);
+}
+
+bool named_as_record(std::string_view path) {
+  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
+                                *path_table().records_like);
+}
+
+bool of_other_program(std::string_view path) {
+  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
+                                *path_table().other_programs_like);
 }
 
 }  // namespace culprit::analyze

@@ -39,6 +39,13 @@ void hosts_from_siblings(std::vector<MemberRow>& members);
 // "ray/driver_20250917.log" -> "ray/driver_#.log"
 std::string name_without_numbers(std::string_view name);
 
+// Named as a job's output is: "console.txt", "train_0.log", "slurm-4711.out".
+bool named_as_output(std::string_view path);
+// Named as what machines, schedulers, services and tools keep: their lines say whom they are about.
+bool named_as_record(std::string_view path);
+// Named after a program that runs beside a training job: an evaluation, a server, a download.
+bool of_other_program(std::string_view path);
+
 // Daemons' logs of a machine that its kernel writes into as well, by the names that systems give
 // them.
 bool system_log(std::string_view path);

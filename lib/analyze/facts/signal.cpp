@@ -10,6 +10,7 @@
 #include "analyze/facts/job_pods.hpp"
 #include "analyze/facts/scheduler_job.hpp"
 #include "analyze/facts/step_lines.hpp"
+#include "analyze/facts/story.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -366,12 +367,13 @@ struct EventGroup {
   bool hearsay = false, stranger = false;  // of all of its rows
   bool before = false;                     // each by itself, however uncertain their times are
   bool over = false;                       // each has no time, and steps of its log follow it
+  bool unplaced = false, after = false;    // of all of its rows
   Speaker speaker = Speaker::job;          // of all of its rows, of what no device reports
 };
 
 std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack) {
   const ProgramOutput output(facts);
-  const StepLines steps(facts);
+  const Story story(facts);
   std::map<std::string, EventGroup> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
@@ -379,9 +381,13 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
     const bool hearsay = output.hearsay(e, pack);
     const bool stranger = !hearsay && output.stranger(facts, e, pack);
     const Speaker speaker = hearsay || stranger ? Speaker::job : output.speaker(facts, e, pack);
-    const bool before =
-        before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty);
-    const bool over = steps.follow(e.place.member, e.last_line, e.time_ns.has_value());
+    const Relation when =
+        story.relate(e.time_ns, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty);
+    const bool before = when == Relation::before_start;
+    const bool unplaced = e.elsewhere;
+    // The job's own words cannot lie behind its end: their clock is another, or the record's.
+    const bool after = when == Relation::after && m->belonging == Belonging::machine;
+    const bool over = story.relate(e.place, e.last_line, e.time_ns) == Relation::lived_with;
     EventGroup& group = groups[key_of(e) +
                                (hearsay                       ? "\x1fhearsay"
                                 : stranger                    ? "\x1fstranger"
@@ -393,7 +399,13 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
                                        : "") +
                                (over ? "\x1f"
                                        "over"
-                                     : "")];
+                                     : "") +
+                               (unplaced ? "\x1funplaced"
+                                : after  ? "\x1f"
+                                           "after"
+                                         : "")];
+    group.unplaced = unplaced;
+    group.after = after;
     group.hearsay = hearsay;
     group.stranger = stranger;
     group.before = before;
@@ -485,6 +497,8 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
   s.hearsay = group.hearsay;
   s.stranger = group.stranger;
   s.before_job = group.before;
+  s.after_end = group.after;
+  s.unplaced = group.unplaced;
   s.speaker = group.speaker;
   // What a program prints of other machines is about its text, not about them.
   if (s.hearsay) s.host = m->host;
@@ -506,6 +520,7 @@ void add_event_signals(const Facts& facts, const rules::RulePack& pack, std::vec
 // Exceptions: one per process and text, whichever files tell of it. Rows of each by path and line.
 std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const Facts& facts) {
   std::map<std::string, std::vector<const TracebackRow*>> raised;
+  const Story story(facts);
   for (const TracebackRow& t : facts.tracebacks) {
     const MemberRow* m = facts.member(t.place.member);
     if (!facts.counts(m)) continue;
@@ -515,7 +530,10 @@ std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const 
                                           : t.pid      ? "p" + std::to_string(*t.pid)
                                                        : m->path);
     const bool before = before_job(facts, t.time_ns, t.uncertainty);
-    raised[who + "\x1f" + t.type + "\x1f" + t.message + (before ? "\x1f" : "")].push_back(&t);
+    const bool unplaced = t.elsewhere || story.outside(t.place, t.time_ns);
+    raised[who + "\x1f" + t.type + "\x1f" + t.message + (before ? "\x1f" : "") +
+           (unplaced ? "\x1funplaced" : "")]
+        .push_back(&t);
   }
   for (auto& [key, rows] : raised)
     sort_rows(rows, [&](const TracebackRow* a, const TracebackRow* b) {
@@ -602,6 +620,7 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
     s.uncertainty = 2 * kSecond;
   }
   const TracebackRow& t = *rows.front();
+  s.unplaced = t.elsewhere;
   s.exception = t.type;
   s.message = t.type + (t.message.empty() ? "" : ": " + t.message);
   for (const auto& [member, n] : lines) s.count = std::max(s.count, n);
@@ -613,8 +632,7 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
   // A web service that a program only warns of has ended it when nothing caught the exception:
   // often rank 0 alone calls it.
   const auto caught = [&](const TracebackRow* one) {
-    return steps.follow(one->place.member, std::max(one->place.line, one->last_line),
-                        one->time_ns.has_value());
+    return steps.follow(one->place.member, std::max(one->place.line, one->last_line), one->time_ns);
   };
   if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning &&
       names_web_service(s.message) && !std::all_of(rows.begin(), rows.end(), caught))
@@ -698,7 +716,7 @@ std::vector<const Signal*> timeouts(const std::vector<Signal>& signals) {
   std::vector<const Signal*> out;
   bool genuine = false, broke = false;
   for (const Signal& s : signals) {
-    if (s.before_job || s.meaning.role != Role::cascade) continue;
+    if (!s.takes_part() || s.meaning.role != Role::cascade) continue;
     if (s.meaning.symptom != Symptom::job_hang) {
       broke = broke || s.meaning.severity >= Severity::distributed;
       continue;

@@ -32,8 +32,16 @@ struct Signal {
   std::string function, exception;  // TypeError
   bool before_job = false;          // ended well before the job began
   bool absent = false;              // of a machine that is not in the last attempt
+  bool after_end = false;           // of a machine, when the job had ended
+  bool unplaced = false;            // nothing ties the file to the job
   bool unknown_exception = false;   // its text meets no rule
   bool steps_after = false;  // each line stands well before its log's last steps, undated ones
+
+  // May tell of the job's end: of its own story, not over before and not behind it.
+  bool takes_part() const {
+    return !before_job && !hearsay && !stranger && !absent && !after_end && !unplaced &&
+           !steps_after;
+  }
   std::string after;  // the Xid that it is a consequence of: class, and title if the line names it
   bool hearsay = false;   // a kernel's, BMC's or scheduler's line inside a program's own output
   bool stranger = false;  // of another program of the machine, not of the job

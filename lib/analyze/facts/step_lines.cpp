@@ -21,12 +21,19 @@ StepLines::StepLines(const Facts& facts)
       spans_[p.member].push_back(&p);
 }
 
-bool StepLines::follow(MemberId member, std::uint64_t line, bool dated) const {
+bool StepLines::follow(MemberId member, std::uint64_t line,
+                       const std::optional<Nanoseconds>& time) const {
   constexpr std::uint64_t kSteps = 10;
+  constexpr Nanoseconds kForeign = 20 * kHour;  // more than zones lie apart
+  const auto among = [&](const ProgressSpan& p) {
+    return p.last.time_ns &&
+           *time<*p.last.time_ns + kForeign&& * time> p.first.time_ns.value_or(*p.last.time_ns) -
+               kForeign;
+  };
   const auto spans = spans_.find(member);
   return spans != spans_.end() &&
          std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
-           if (dated && p->last.time_ns) return false;
+           if (time && p->last.time_ns && among(*p)) return false;
            const std::uint64_t last = p->last.place.line, first = p->first.place.line;
            // Every rank may print each step: then steps are fewer than rows.
            std::uint64_t steps = p->rows - 1;

@@ -18,8 +18,9 @@ class StepLines {
  public:
   explicit StepLines(const Facts& facts);
   // More than ten, as far as their lines are spread evenly: a buffer may print some steps behind
-  // the error that ended them. Of a dated line only steps without a time count: others tell more.
-  bool follow(MemberId member, std::uint64_t line, bool dated) const;
+  // the error that ended them. Of a dated line only steps without a time count, since times tell
+  // more; unless its time lies so far from all of theirs that it is quoted, or another clock's.
+  bool follow(MemberId member, std::uint64_t line, const std::optional<Nanoseconds>& time) const;
   // So far behind it in the bytes of the log that no buffer explains it: what an exception ended
   // did not print them, whether they have times or not.
   bool follow_far(const Place& place) const;

@@ -150,6 +150,7 @@ struct Witnesses {
 
  private:
   void note(const Signal& s) {
+    if (s.unplaced || s.after_end) return;
     if (!s.hearsay && s.host) said.emplace(*s.host, s.event_class);
     if (s.hearsay || s.meaning.role != Role::cascade ||
         s.meaning.symptom != Symptom::infiniband_error)
@@ -224,6 +225,8 @@ std::string key_of(const Signal& s, const Subject& subject) {
           : s.stranger   ? "/stranger/"
           : s.before_job ? "/before/"
           : s.absent     ? "/absent/"
+          : s.unplaced   ? "/elsewhere/"
+          : s.after_end  ? "/behind/"
                          : "/") +
          std::string(name(subject.kind)) + "/" + subject.id;
 }
@@ -373,6 +376,18 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
     return rule_out(f, confidence::kRuledOutByTime, say(Phrase::of_another_program));
   if (first.absent)
     return rule_out(f, confidence::kRuledOutByTime, say(Phrase::not_in_last_attempt));
+  if (first.after_end)
+    return rule_out(f, confidence::kRuledOutByTime,
+                    say(Phrase::after_the_job_ended, human_duration(*f.start - *facts.job_end)));
+  if (first.unplaced) {
+    f.outcome = Outcome::not_enough_evidence;
+    f.confidence = confidence::kUndated;
+    f.why = say(Phrase::file_not_tied_to_job);
+    return;
+  }
+  if (const auto* line = std::get_if<LineFacts>(&f.facts);
+      f.role != Role::root && line != nullptr && line->steps_after)
+    return rule_out(f, confidence::kRuledOutByTime, say(Phrase::steps_follow_in_log));
   if (!stands(first, params, facts.job_end)) {
     f.transient = true;
     return rule_out(f, confidence::kTransient, taken_back(f.alerts, needed.count, needed.window));

@@ -13,8 +13,7 @@ FailureMoment::FailureMoment(const Facts& facts, const std::vector<Signal>& sign
       begin_(facts.start_is_known ? facts.job_start : std::nullopt) {
   for (const Signal& s : signals) {
     if (s.meaning.role != Role::cascade || s.meaning.severity != Severity::distributed ||
-        s.speaker != Speaker::job || s.before_job || s.hearsay || s.stranger || s.absent ||
-        s.steps_after || s.origin == Origin::kernel)
+        s.speaker != Speaker::job || !s.takes_part() || s.origin == Origin::kernel)
       continue;
     // What broke while the job stepped on was tried again.
     if (s.start && last_step_ && *s.start + params.slack < *last_step_) continue;

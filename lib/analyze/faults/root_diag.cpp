@@ -206,7 +206,7 @@ std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& si
   std::set<std::pair<std::string, std::string>> seen;
   const Training training(facts);
   for (const Signal& s : signals) {
-    if (s.before_job || s.meaning.severity != Severity::distributed ||
+    if (!s.takes_part() || s.meaning.severity != Severity::distributed ||
         s.meaning.role != Role::cascade || !s.host || !s.peer_host)
       continue;
     // A machine's connection to itself: of processes that went, unless its own adapter reports it.
@@ -245,7 +245,7 @@ std::vector<Host> alerted(const Burst& burst, const std::vector<Signal>& signals
   if (burst.edges.size() < kLeastOfBurst) return {};
   for (const Signal& s : signals)
     if (s.host && s.meaning.cause == CauseKind::network && s.meaning.role == Role::root &&
-        s.meaning.severity == Severity::critical && !s.before_job && !s.hearsay && !s.absent &&
+        s.meaning.severity == Severity::critical && s.takes_part() &&
         (s.alerts.empty() || !s.alerts.back().closed))
       down.insert(*s.host);
   for (const Edge* e : burst.edges) {

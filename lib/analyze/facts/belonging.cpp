@@ -1,0 +1,180 @@
+// Ties between a file and the job: who speaks in it, what its name says, and what speaks against.
+#include "analyze/facts/belonging.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "analyze/facts/job_life.hpp"
+#include "analyze/facts/path_facts.hpp"
+#include "analyze/facts/scheduler_job.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+// Text of machines, schedulers and tools: its lines name hosts and jobs, and are placed by them.
+bool told_by_machine(const MemberRow& m) {
+  static const std::set<std::string> kKinds{"kernel",  "bmc",       "nvidia-smi",     "rdma",
+                                            "dcgm",    "scheduler", "fabric-manager", "kubernetes",
+                                            "storage", "data",      "source",         "process"};
+  return kKinds.count(m.text_kind) > 0 || system_log(m.path);
+}
+
+struct Ties {
+  std::set<MemberId> speaks;                        // of ranks, communicators, steps
+  std::map<MemberId, std::set<std::string>> hosts;  // that its NCCL and launcher lines print
+
+  explicit Ties(const Facts& facts) {
+    for (const ProgressSpan& p : facts.progress)
+      if (p.framework != "tqdm" && p.rows > 1) speaks.insert(p.member);
+    for (const IdentityRow& i : facts.identities) {
+      if (!tells_of_job(i)) continue;
+      speaks.insert(i.place.member);
+      if (i.host) hosts[i.place.member].insert(short_host(*i.host));
+    }
+    for (const TracebackRow& t : facts.tracebacks)
+      if (t.rank) speaks.insert(t.place.member);
+    for (const RecorderRow& r : facts.recorders) speaks.insert(r.place.member);
+    for (const StackSample& s : facts.samples) speaks.insert(s.row.place.member);
+  }
+};
+
+// Numbers of jobs in a path: five digits and more, that stand by themselves.
+std::set<std::string> job_numbers(const std::string& path) {
+  std::set<std::string> out;
+  for (std::size_t at = 0; at < path.size();) {
+    if (std::isdigit(static_cast<unsigned char>(path[at])) == 0) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < path.size() && std::isdigit(static_cast<unsigned char>(path[end])) != 0) ++end;
+    const auto word = [&](std::size_t i) {
+      return i < path.size() && std::isalnum(static_cast<unsigned char>(path[i])) != 0;
+    };
+    if (end - at >= 4 && !(at > 0 && word(at - 1)) && !word(end))
+      out.insert(path.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+// Its name has the number of another job: about as long as the own one's, and not that.
+bool names_another_job(const std::string& own, const MemberRow& m) {
+  if (own.size() < 4 || own.find_first_not_of("0123456789") != std::string::npos) return false;
+  const auto numbers = job_numbers(m.path);
+  return numbers.count(own) == 0 &&
+         std::any_of(numbers.begin(), numbers.end(), [&](const std::string& n) {
+           return n.size() + 1 >= own.size() && n.size() <= own.size() + 1;
+         });
+}
+
+bool any_of_job(const std::vector<Host>& job, const std::set<std::string>& printed) {
+  return std::any_of(printed.begin(), printed.end(), [&](const std::string& host) {
+    return std::binary_search(job.begin(), job.end(), Host(host));
+  });
+}
+
+// Every host that its own lines print is none of the job's, whose hosts others print: so they go by
+// the same names in both (pods and nodes do not).
+bool of_other_hosts(const Ties& ties, const std::vector<Host>& job,
+                    const std::set<std::string>& printed) {
+  return !printed.empty() && !any_of_job(job, printed) &&
+         std::none_of(printed.begin(), printed.end(), nameless_host) &&
+         std::any_of(ties.hosts.begin(), ties.hosts.end(),
+                     [&](const auto& other) { return any_of_job(job, other.second); });
+}
+
+// What a row says of its own place outweighs the file's: a host of the job, a rank, a service's or
+// a device's own word with a time.
+class Rows {
+ public:
+  Rows(const Facts& facts, const std::vector<Host>& hosts) : facts_(facts), hosts_(hosts) {
+    if (!hosts_.empty()) return;
+    for (const MemberRow& m : facts.members)
+      if (m.host && (m.belonging == Belonging::job || m.belonging == Belonging::machine))
+        known_.insert(short_host(*m.host));
+    for (const RankRow& r : facts.ranks)
+      if (r.host) known_.insert(short_host(*r.host));
+  }
+  // host: as the row prints it; that of a rank is only as good as the rank.
+  bool elsewhere(const Place& place, const std::optional<Host>& host,
+                 const std::optional<Rank>& rank = std::nullopt) const {
+    const MemberRow* m = facts_.member(place.member);
+    if (m == nullptr || m->belonging == Belonging::job || m->belonging == Belonging::machine)
+      return false;
+    return m->belonging == Belonging::another || !host || rank || !of_job(short_host(*host));
+  }
+  // In a machine's log a process of a communicator tells of itself, on a host that is not the
+  // job's.
+  bool of_another_process(const EventRow& e) const {
+    const MemberRow* m = facts_.member(e.place.member);
+    return m != nullptr && m->belonging == Belonging::machine && !hosts_.empty() && e.host &&
+           (e.pid || e.role == Role::cascade) && e.detail.find("unit=") == std::string::npos &&
+           !of_job(short_host(*e.host)) && m->host && short_host(*m->host) != short_host(*e.host);
+  }
+
+ private:
+  bool of_job(const Host& host) const {
+    return hosts_.empty() ? known_.count(host) > 0
+                          : std::binary_search(hosts_.begin(), hosts_.end(), host);
+  }
+  const Facts& facts_;
+  const std::vector<Host>& hosts_;
+  std::set<Host> known_;
+};
+
+// By itself: whose it is, as far as its text and its name say.
+Belonging by_itself(const MemberRow& m, const Ties& ties, const std::vector<Host>& hosts) {
+  const bool speaks = m.rank || m.local_rank || ties.speaks.count(m.id) > 0;
+  if (!m.rank && (told_by_machine(m) || named_as_record(m.path))) return Belonging::machine;
+  if (const auto printed = ties.hosts.find(m.id);
+      printed != ties.hosts.end() && of_other_hosts(ties, hosts, printed->second))
+    return Belonging::another;
+  if (of_other_program(m.path)) return Belonging::unplaced;
+  return speaks || m.host || named_as_output(m.path) ? Belonging::job : Belonging::unplaced;
+}
+
+}  // namespace
+
+void place_members(Facts& facts) {
+  const Ties ties(facts);
+  const std::string own = job_by_number(facts);
+  const std::vector<Host> hosts = hosts_of_job(facts);
+  std::set<std::string> folders, names;
+  bool any = false;
+  for (MemberRow& m : facts.members) {
+    m.belonging = by_itself(m, ties, hosts);
+    if (m.belonging != Belonging::job || names_another_job(own, m)) continue;
+    any = any || m.rank || ties.speaks.count(m.id) > 0;
+    folders.insert(folder_of(m.path));
+    names.insert(name_without_numbers(m.path));
+  }
+  // At the top of a bundle lies whatever was at hand; in one folder, what belongs together.
+  folders.erase("");
+  for (MemberRow& m : facts.members) {
+    // A run of the same job under another number has a file of the same name.
+    if (m.belonging != Belonging::machine && names_another_job(own, m) && any &&
+        names.count(name_without_numbers(m.path)) == 0)
+      m.belonging = Belonging::another;
+    if (m.belonging != Belonging::unplaced) continue;
+    if (!any || (!of_other_program(m.path) && (folders.count(folder_of(m.path)) > 0 ||
+                                               names.count(name_without_numbers(m.path)) > 0)))
+      m.belonging = Belonging::job;
+  }
+  const Rows rows(facts, hosts);
+  std::erase_if(facts.exits,
+                [&](const ExitRow& x) { return rows.elsewhere(x.place, x.host, x.rank); });
+  std::erase_if(facts.collectives, [&](const CollectiveSample& c) {
+    return rows.elsewhere(c.row.place, c.row.host, c.row.rank);
+  });
+  std::erase_if(facts.frontiers,
+                [&](const FrontierRow& f) { return rows.elsewhere(f.place, f.host, f.rank); });
+  std::erase_if(facts.progress,
+                [&](const ProgressSpan& p) { return rows.elsewhere(p.last.place, std::nullopt); });
+  for (EventRow& e : facts.events)
+    e.elsewhere = rows.elsewhere(e.place, e.host, e.rank) || rows.of_another_process(e);
+  for (TracebackRow& t : facts.tracebacks) t.elsewhere = rows.elsewhere(t.place, t.host, t.rank);
+}
+
+}  // namespace culprit::analyze
