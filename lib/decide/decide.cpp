@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "decide/calibration.hpp"
+#include "decide/compare.hpp"
 #include "decide/history.hpp"
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
@@ -19,14 +20,6 @@
 namespace culprit::decide {
 
 namespace {
-
-// The ladder.
-struct Rung {
-  StepId step;
-  Answer (*walk)(Walk&);
-};
-#define CULPRIT_RUNG(step) {StepId::step, step},
-constexpr Rung kLadder[] = {CULPRIT_LADDER(CULPRIT_RUNG)};
 
 void tell_chain(Walk& w) {
   std::vector<const Finding*> told;
@@ -163,20 +156,42 @@ Verdict decide_in_place(Case& incident, const DecideParams& params) {
 
 namespace {
 
+// What was asked, in the order of kinds: which hypothesis is believed, which stand behind it, and
+// why the others do not.
+std::vector<Step> walked(const Proposals& proposals, const Hypothesis& best) {
+  std::vector<Step> out = proposals.others;
+  std::set<StepId> told;
+  for (const Hypothesis& h : proposals.standing)
+    if (told.insert(h.kind).second)
+      out.push_back(&h == &best ? Step{h.kind, StepOutcome::taken, h.why}
+                                : Step{h.kind, StepOutcome::ruled_out,
+                                       say(Phrase::less_likely, h.why, best.score - h.score)});
+  sort_rows(out, [](const Step& a, const Step& b) { return a.step < b.step; });
+  return out;
+}
+
 Verdict decide_sorted(const Case& incident, const DecideParams& params) {
-  Walk w{incident, params, first_failure(incident, params), {}, {}};
-  std::optional<StepId> taken;
-  for (const Rung& rung : kLadder) {
-    const Answer answer = rung.walk(w);
-    w.verdict.steps.push_back({rung.step, answer.outcome, answer.why});
-    if (answer.outcome != StepOutcome::taken) continue;
-    taken = rung.step;
-    break;
-  }
+  const FirstFailure first = first_failure(incident, params);
+  Walk w{incident, params, first, {}, {}};
+  const rules::CauseTable& table = rules::CauseTable::built_in();
+  const rules::Effects seen = effects_of(w);
+  Proposals proposals = propose(incident, params, first);
+  std::vector<Hypothesis>& all = proposals.standing;
+  compare(incident, first, seen, table, all);
+  std::vector<Candidate> differential = differential_of(w, all, table);
+  Hypothesis& best = all.front();
+  const StepId taken = best.kind;
+  w.candidate = best.cause;
+  w.shared_class = best.shared_class;
+  w.verdict = std::move(best.verdict);
+  for (const NextStep& remark : proposals.remarks) next(w.verdict, remark.kind, remark.text);
+  w.verdict.steps = walked(proposals, best);
+  w.verdict.sureness = sureness_of(differential);
+  w.verdict.differential = std::move(differential);
   const Action answered = w.verdict.action;
   consider_history(incident, w.verdict);
   weigh_isolation(w.verdict);
-  if (w.verdict.action == answered && taken) calibrate(w.verdict, *taken);
+  if (w.verdict.action == answered) calibrate(w.verdict, taken);
   if (incident.incomplete) weigh_incompleteness(w.verdict);
   ask_for_missing(w);
   w.verdict.summary += w.verdict.request;

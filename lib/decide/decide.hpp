@@ -1,10 +1,11 @@
-// Findings become a verdict. One explicit ladder (the table at the end of decide.cpp), walked from
-// the top; each step says whether it was taken and why, and the first that is taken decides.
+// Findings become a verdict in five steps: what has to be explained (effects_of), what could have
+// happened (propose), how well each of it explains what was seen (compare), whether it may accuse
+// (weigh_isolation), and what to do and to look at next (ask_for_missing).
 //
 // Sources: Aegis algorithm 1 (critical errors, distributed errors, RootDiag, ConfigCheck/NetDiag,
 // offline diagnosis); ByteRobust section 4.2 and figure 5 (evict, stop-time checks, reattempt,
 // rollback, replay). Ours: causality before severity (what comes after the first failure on another
-// host is a consequence), shared causes, "not enough evidence".
+// host is a consequence), shared causes, comparison instead of an order, "not enough evidence".
 #pragma once
 
 #include "decide/case.hpp"

@@ -17,11 +17,17 @@ namespace culprit::decide {
 struct Walk {
   const Case& incident;
   const DecideParams& params;
-  FirstFailure first;
+  const FirstFailure& first;
   Verdict verdict;
   std::string shared_class = {};  // of the fault that many machines show, where that is the answer
 
-  const Cause* best() const { return first.causes.empty() ? nullptr : &first.causes.front(); }
+  // The cause that a hypothesis is made of; nullptr: whichever speaks for itself.
+  const Cause* candidate = nullptr;
+  const Cause* best() const {
+    return candidate != nullptr   ? candidate
+           : first.causes.empty() ? nullptr
+                                  : &first.causes.front();
+  }
   const Cause* best(CauseKind kind) const {
     return best() != nullptr && best()->kind == kind ? best() : nullptr;
   }

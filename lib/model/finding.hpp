@@ -114,8 +114,32 @@ struct ChainLink {
   std::string finding;
 };
 
+// What speaks for a hypothesis, or against it, in decibans: 10 log10 of how much more often it is
+// seen where the hypothesis is true than where the cause is unknown.
+struct Weight {
+  int decibans = 0;
+  Text reason;
+};
+
+// How far ahead of the next hypothesis the verdict is.
+enum class Sureness : std::uint8_t { open, possible, likely, certain };
+
+// One of the hypotheses that were compared.
+struct Candidate {
+  StepId kind{};
+  Action action = Action::none;
+  std::vector<Target> targets;
+  int score = 0;  // decibans against "cause unknown"
+  Text what;      // one sentence
+  Text against;   // the best reason against it; of the verdict's own: empty
+  Text tells;     // what would tell it from the verdict's own
+  std::vector<Weight> weights;
+};
+
 struct Verdict {
   Action action = Action::none;
+  Sureness sureness = Sureness::open;
+  std::vector<Candidate> differential;  // best first; the first is the verdict's own
   std::vector<Target> targets;
   Precision precision = Precision::exact;
   Symptom symptom = Symptom::none;

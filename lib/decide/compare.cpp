@@ -1,0 +1,297 @@
+// Ledgers of hypotheses, and their order.
+#include "decide/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+#include "model/sort.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+using rules::Effect;
+using rules::Sign;
+
+constexpr int kMostOfEvidence = 13;  // decibans: twenty to one, what one source may carry alone
+constexpr std::size_t kMostCompared = 12;  // that a report lists
+
+// What it costs to leave an effect unexplained.
+constexpr std::pair<Effect, int> kUnexplained[] = {
+    {Effect::ended, 8}, {Effect::broke, 4},         {Effect::stood, 8},
+    {Effect::slow, 0},  {Effect::wrong_numbers, 6}, {Effect::finished, 12}};
+
+int decibans(double probability) {
+  const double p = std::clamp(probability, 0.01, 0.99);
+  return std::clamp(static_cast<int>(std::lround(10 * std::log10(p / (1 - p)))), -kMostOfEvidence,
+                    kMostOfEvidence);
+}
+
+bool contains(const rules::Effects& effects, Effect effect) {
+  return effects.test(static_cast<std::size_t>(effect));
+}
+
+// Two sources of different origin among what speaks for it.
+bool second_source(const Case& incident, const Cause& c) {
+  std::set<Origin> origins;
+  for (const Finding* f : c.findings) origins.insert(f->origin);
+  if (origins.size() > 1) return true;
+  return std::any_of(incident.findings.begin(), incident.findings.end(), [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.host && c.hosts.size() < 3 &&
+           (f.analysis == Analysis::hang || f.analysis == Analysis::root_diag) &&
+           std::find(c.hosts.begin(), c.hosts.end(), *f.host) != c.hosts.end();
+  });
+}
+
+// The signs that a hypothesis shows.
+std::vector<Sign> signs_of(const Case& incident, const FirstFailure& first, const Hypothesis& h) {
+  std::vector<Sign> out;
+  if (h.kind == StepId::root_diag) out.push_back(Sign::first_to_break);
+  if (h.kind == StepId::stopped_rank || h.kind == StepId::stuck_group) {
+    for (const Finding& f : incident.findings)
+      if (f.analysis == Analysis::hang && f.outcome == Outcome::fired && hang_of(f).waiting > 0) {
+        out.push_back(Sign::waited_for);
+        break;
+      }
+  }
+  if (h.cause == nullptr) return out;
+  const Cause& c = *h.cause;
+  if (!c.start)
+    out.push_back(Sign::undated);
+  else if (first.noticed && *c.start <= *first.noticed + c.uncertainty)
+    out.push_back(Sign::dated_before);
+  if (c.confidence < confidence::kLeastToIsolate) out.push_back(Sign::weak);
+  if (second_source(incident, c)) out.push_back(Sign::second_source);
+  std::set<Rank> ranks;
+  for (const Finding* f : c.findings) ranks.insert(f->ranks.begin(), f->ranks.end());
+  if (incident.ranks > 1 && 5 * ranks.size() >= 3 * incident.ranks)
+    out.push_back(Sign::all_ranks);
+  else if (incident.ranks > 1 && ranks.size() == 1)
+    out.push_back(Sign::one_rank);
+  return out;
+}
+
+void weigh(const Case& incident, const FirstFailure& first, const rules::Effects& seen,
+           const rules::CauseTable& table, Hypothesis& h) {
+  const rules::CauseRow& row = table.row(h.kind);
+  const auto add = [&](int weight, Text reason) {
+    if (weight == 0) return;
+    h.score += weight;
+    h.ledger.push_back({weight, std::move(reason)});
+  };
+  add(row.prior, say(Phrase::weight_of_kind, row.name));
+  double confidence = 0;
+  for (const Target& t : h.verdict.targets) confidence = std::max(confidence, t.confidence);
+  if (h.cause != nullptr) confidence = std::max(confidence, h.cause->confidence);
+  if (confidence > 0) add(decibans(confidence), say(Phrase::weight_of_evidence, h.why));
+  for (const Sign sign : signs_of(incident, first, h))
+    add(row.weights[static_cast<std::size_t>(sign)],
+        say(Phrase::weight_of_sign, rules::name(sign), row.words[static_cast<std::size_t>(sign)]));
+  for (const auto& [effect, cost] : kUnexplained)
+    if (contains(seen, effect) && !contains(row.explains, effect))
+      add(-cost, say(Phrase::weight_of_unexplained, rules::name(effect)));
+  sort_rows(h.ledger, [](const Weight& a, const Weight& b) {
+    return std::abs(a.decibans) > std::abs(b.decibans);
+  });
+}
+
+// The kind that a finding would be of, had it come first.
+StepId step_of(CauseKind kind) {
+  switch (kind) {
+    case CauseKind::machine: return StepId::critical_errors;
+    case CauseKind::network: return StepId::network_alerts;
+    case CauseKind::shared: return StepId::shared_cause;
+    case CauseKind::environment: return StepId::setup_failure;
+    case CauseKind::resource: return StepId::resources;
+    case CauseKind::program: return StepId::user_code;
+    case CauseKind::crash: return StepId::process_crash;
+    case CauseKind::device_or_program: return StepId::illegal_access;
+    case CauseKind::numerics: return StepId::numerics;
+    case CauseKind::outside: return StepId::ended_outside;
+    case CauseKind::none: break;
+  }
+  return StepId::excluded;
+}
+
+// Decibans of the reasons for which a candidate was ruled out.
+int cost_of(Exclusion reason) {
+  switch (reason) {
+    case Exclusion::unplaced: return 12;
+    case Exclusion::too_few: return 14;
+    case Exclusion::after_failure: return 20;
+    case Exclusion::over_before: return 20;
+    case Exclusion::led_to: return 16;
+    case Exclusion::surroundings: return 24;
+    case Exclusion::ran_on: return 30;
+    case Exclusion::not_of_job: return 40;
+  }
+  return 40;
+}
+
+Action action_of(CauseKind kind) {
+  switch (kind) {
+    case CauseKind::machine:
+    case CauseKind::network: return Action::checks;
+    case CauseKind::program: return Action::rollback;
+    case CauseKind::shared:
+    case CauseKind::environment:
+    case CauseKind::resource: return Action::repair;
+    default: return Action::investigate;
+  }
+}
+
+// What would tell this kind from another.
+Text tells_of(StepId kind, const Text& whom) {
+  switch (kind) {
+    case StepId::critical_errors:
+    case StepId::illegal_access:
+    case StepId::data_corruption: return say(Phrase::tells_machine, whom);
+    case StepId::network_alerts:
+    case StepId::recurring_alert:
+    case StepId::transient_alert:
+    case StepId::root_diag:
+    case StepId::distributed_errors: return say(Phrase::tells_network, whom);
+    case StepId::shared_cause: return say(Phrase::tells_service);
+    case StepId::resources: return say(Phrase::tells_resource);
+    case StepId::setup_failure:
+    case StepId::config_check: return say(Phrase::tells_setting);
+    case StepId::user_code:
+    case StepId::process_crash:
+    case StepId::diverged:
+    case StepId::numerics: return say(Phrase::tells_program);
+    case StepId::stopped_rank:
+    case StepId::stuck_group:
+    case StepId::silent_rank: return say(Phrase::tells_hang);
+    default: return say(Phrase::tells_record);
+  }
+}
+
+Text whom(const std::vector<Target>& targets) {
+  std::vector<std::string> names;
+  for (const Target& t : targets)
+    if (names.size() < 3) names.push_back(t.subject.id);
+  return names.empty() ? say(Phrase::the_job) : list(names);
+}
+
+// The heaviest reason against it, or that the first one has more for it.
+Text against_of(const Hypothesis& h, const Hypothesis& first) {
+  for (const Weight& weight : h.ledger)
+    if (weight.decibans <= -4) return weight.reason;
+  return say(Phrase::less_for_it, first.score - h.score);
+}
+
+Candidate of_excluded(const Excluded& e, CauseKind kind, const rules::CauseTable& table) {
+  const Finding& f = *e.finding;
+  Candidate out;
+  out.kind = step_of(kind);
+  out.action = action_of(kind);
+  out.targets = {{f.subject, f.confidence, {f.id}}};
+  out.what = say(Phrase::title_on_place, f.title, f.subject.id);
+  const rules::CauseRow& row = table.row(out.kind);
+  out.weights = {{row.prior, say(Phrase::weight_of_kind, row.name)},
+                 {decibans(f.confidence), say(Phrase::weight_of_evidence, f.title)},
+                 {-cost_of(e.reason) - row.prior, e.why}};
+  for (const Weight& weight : out.weights) out.score += weight.decibans;
+  out.against = e.why;
+  out.tells = tells_of(out.kind, f.subject.id);
+  return out;
+}
+
+bool same_answer(const Candidate& a, const Candidate& b) {
+  if (a.action != b.action) return false;
+  std::set<Subject> one, other;
+  for (const Target& t : a.targets) one.insert(t.subject);
+  for (const Target& t : b.targets) other.insert(t.subject);
+  return one == other;
+}
+
+}  // namespace
+
+rules::Effects effects_of(const Walk& w) {
+  rules::Effects out;
+  const auto set = [&](Effect effect, bool seen) {
+    out.set(static_cast<std::size_t>(effect), seen);
+  };
+  const auto fired = [&](Analysis analysis) {
+    return std::any_of(
+        w.incident.findings.begin(), w.incident.findings.end(),
+        [&](const Finding& f) { return f.analysis == analysis && f.outcome == Outcome::fired; });
+  };
+  const bool failed = !failure(w).empty();
+  set(Effect::finished, ended_well(w) && !failed);
+  set(Effect::ended, std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
+                                 [](const ExitFact& x) { return x.code != 0; }));
+  set(Effect::broke, after_effects(w));
+  set(Effect::stood, timed_out(w) || fired(Analysis::hang));
+  set(Effect::slow, fired(Analysis::slow));
+  set(Effect::word,
+      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word));
+  set(Effect::wrong_numbers,
+      std::any_of(w.first.causes.begin(), w.first.causes.end(),
+                  [](const Cause& c) { return c.kind == CauseKind::numerics; }));
+  return out;
+}
+
+void compare(const Case& incident, const FirstFailure& first, const rules::Effects& seen,
+             const rules::CauseTable& table, std::vector<Hypothesis>& all) {
+  for (Hypothesis& h : all) weigh(incident, first, seen, table, h);
+  sort_rows(all, [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+}
+
+std::vector<Candidate> differential_of(const Walk& w, const std::vector<Hypothesis>& all,
+                                       const rules::CauseTable& table) {
+  std::vector<Candidate> out;
+  for (const Hypothesis& h : all) {
+    if (out.size() == kMostCompared) break;
+    Candidate c;
+    c.kind = h.kind;
+    c.action = h.verdict.action;
+    c.targets = h.verdict.targets;
+    c.score = h.score;
+    c.what = h.verdict.summary;
+    c.weights = h.ledger;
+    if (&h != &all.front()) {
+      c.against = against_of(h, all.front());
+      c.tells = tells_of(h.kind, whom(h.verdict.targets));
+    }
+    if (std::none_of(out.begin(), out.end(),
+                     [&](const Candidate& other) { return same_answer(other, c); }))
+      out.push_back(std::move(c));
+  }
+  std::vector<Candidate> excluded;
+  std::set<std::pair<std::string, Subject>> told;
+  for (const Excluded& e : w.first.excluded) {
+    const auto kind = kind_of(*e.finding);
+    if (!kind || e.finding->severity < Severity::distributed || e.reason == Exclusion::led_to ||
+        !told.emplace(e.finding->event_class, e.finding->subject).second)
+      continue;
+    if (excluded.size() < 256) excluded.push_back(of_excluded(e, *kind, table));
+  }
+  sort_rows(excluded, [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  for (Candidate& c : excluded)
+    if (out.size() < kMostCompared) out.push_back(std::move(c));
+  if (out.size() > 1)
+    std::stable_sort(out.begin() + 1, out.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  return out;
+}
+
+Sureness sureness_of(const std::vector<Candidate>& differential) {
+  // Decibans that the first is ahead: 30, 6 and 2 to one.
+  constexpr int kCertain = 15, kLikely = 8, kPossible = 3;
+  if (differential.empty()) return Sureness::open;
+  const Candidate& first = differential.front();
+  if (first.action == Action::investigate || first.action == Action::checks) return Sureness::open;
+  const auto next = std::find_if(differential.begin() + 1, differential.end(),
+                                 [&](const Candidate& c) { return !same_answer(first, c); });
+  const int margin = first.score - (next == differential.end() ? 0 : next->score);
+  return margin >= kCertain    ? Sureness::certain
+         : margin >= kLikely   ? Sureness::likely
+         : margin >= kPossible ? Sureness::possible
+                               : Sureness::open;
+}
+
+}  // namespace culprit::decide
