@@ -151,8 +151,8 @@ std::string batch_text(const std::string& document, const batch::Outcomes& outco
       continue;
     }
     rows += fmt::format(
-        "  {:<9} {:<28} {:>3.0f} %  {}\n", action, report::visible(names_acted_on(row["targets"])),
-        row["confidence"].get<double>() * 100, report::visible(row["name"].get<std::string>()));
+        "  {:<9} {:<28} {:>4.2f}  {}\n", action, report::visible(names_acted_on(row["targets"])),
+        row["confidence"].get<double>(), report::visible(row["name"].get<std::string>()));
   }
   if (!rows.empty())
     out += "\nMACHINES AND SERVICES TO ACT ON\n" + rows +

@@ -43,9 +43,9 @@ class CollectivesPrinter {
     for (const Finding& f : findings_) {
       if (f.event_class == "slow_rank") continue;
       out += f.outcome == Outcome::fired
-                 ? bold(fmt::format("{} {}: {} ({:.0f} % sure)", name(f.subject.kind),
+                 ? bold(fmt::format("{} {}: {} (weight {:.2f})", name(f.subject.kind),
                                     report::visible(f.subject.id), report::words(f.title),
-                                    100 * f.confidence)) +
+                                    f.confidence)) +
                        "\n"
                  : bold(fmt::format("No verdict: {}", report::words(f.title))) + "\n";
       out += "  " + report::wrapped(report::visible(report::words(f.why)), width_, 2, 2) + "\n";

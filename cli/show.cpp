@@ -67,10 +67,10 @@ Shown shown(const Evidence& e, const Lookup& lookup) {
 }
 
 std::string text_of(const Finding& f, const Lookup& lookup) {
-  std::string out = fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n",
+  std::string out = fmt::format("{}\n  {}: {} {} ({}, {}, weight {:.2f})\n  {}\n",
                                 report::visible(f.id), name(f.outcome), name(f.subject.kind),
                                 report::visible(f.subject.id), name(f.severity), name(f.role),
-                                f.confidence * 100, report::visible(report::words(f.title)));
+                                f.confidence, report::visible(report::words(f.title)));
   out += "  " + report::wrapped(report::visible(report::words(f.why)), 96, 2) + "\n";
   if (f.start)
     out += fmt::format("  from {}{} (to within {})\n", iso_utc(*f.start),

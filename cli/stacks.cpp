@@ -103,7 +103,7 @@ class StacksPrinter {
     if (f.outcome == Outcome::fired) {
       out = paint("1;31", fmt::format("{} {}: {}", name(f.subject.kind),
                                       report::visible(f.subject.id), report::words(f.title))) +
-            fmt::format(" ({:.0f} % sure)\n", f.confidence * 100);
+            fmt::format(" (weight {:.2f})\n", f.confidence);
     } else {
       out = bold(f.outcome == Outcome::ruled_out ? "No hang: " + report::words(f.title)
                                                  : "No verdict: " + report::words(f.title)) +

@@ -177,10 +177,10 @@ Text whom(const std::vector<Target>& targets) {
 }
 
 // The heaviest reason against it, or that the first one has more for it.
-Text against_of(const Hypothesis& h, const Hypothesis& first) {
+Text against_of(const Hypothesis& h, const std::string& first_name) {
   for (const Weight& weight : h.ledger)
     if (weight.decibans <= -4) return weight.reason;
-  return say(Phrase::less_for_it, first.score - h.score);
+  return say(Phrase::less_for_it, first_name);
 }
 
 Candidate of_excluded(const Excluded& e, CauseKind kind, const rules::CauseTable& table) {
@@ -191,6 +191,7 @@ Candidate of_excluded(const Excluded& e, CauseKind kind, const rules::CauseTable
   out.targets = {{f.subject, f.confidence, {f.id}}};
   out.what = say(Phrase::title_on_place, f.title, f.subject.id);
   const rules::CauseRow& row = table.row(out.kind);
+  out.name = row.name;
   out.weights = {{row.prior, say(Phrase::weight_of_kind, row.name)},
                  {decibans(f.confidence), say(Phrase::weight_of_evidence, f.title)},
                  {-cost_of(e.reason) - row.prior, e.why}};
@@ -248,13 +249,14 @@ std::vector<Candidate> differential_of(const Walk& w, const std::vector<Hypothes
     if (out.size() == kMostCompared) break;
     Candidate c;
     c.kind = h.kind;
+    c.name = table.row(h.kind).name;
     c.action = h.verdict.action;
     c.targets = h.verdict.targets;
     c.score = h.score;
-    c.what = h.verdict.summary;
+    c.what = h.why;
     c.weights = h.ledger;
     if (&h != &all.front()) {
-      c.against = against_of(h, all.front());
+      c.against = against_of(h, table.row(all.front().kind).name);
       c.tells = tells_of(h.kind, whom(h.verdict.targets));
     }
     if (std::none_of(out.begin(), out.end(),

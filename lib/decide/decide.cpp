@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "decide/calibration.hpp"
 #include "decide/compare.hpp"
 #include "decide/history.hpp"
 #include "decide/ledger.hpp"
@@ -180,18 +179,17 @@ Verdict decide_sorted(const Case& incident, const DecideParams& params) {
   compare(incident, first, seen, table, all);
   std::vector<Candidate> differential = differential_of(w, all, table);
   Hypothesis& best = all.front();
-  const StepId taken = best.kind;
   w.candidate = best.cause;
   w.shared_class = best.shared_class;
   w.verdict = std::move(best.verdict);
   for (const NextStep& remark : proposals.remarks) next(w.verdict, remark.kind, remark.text);
   w.verdict.steps = walked(proposals, best);
   w.verdict.sureness = sureness_of(differential);
+  if (const auto* counted = table.counted(name(w.verdict.sureness)))
+    w.verdict.counted = Counted{counted->right, counted->of};
   w.verdict.differential = std::move(differential);
-  const Action answered = w.verdict.action;
   consider_history(incident, w.verdict);
   weigh_isolation(w.verdict);
-  if (w.verdict.action == answered) calibrate(w.verdict, taken);
   if (incident.incomplete) weigh_incompleteness(w.verdict);
   ask_for_missing(w);
   w.verdict.summary += w.verdict.request;

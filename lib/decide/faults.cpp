@@ -167,6 +167,24 @@ bool lost_together(const Walk& w, const Cause& c, const std::string& event_class
          shared_by(w, with_later(w, event_class, hosts, *c.start + kAsked));
 }
 
+// Why what these machines report is one fault that they share; empty: each stands for itself.
+Text shared_fault(const Walk& w, const Cause& c) {
+  std::map<std::string, std::set<Host>> by_class;
+  for (const Finding* f : c.findings)
+    by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
+  const std::size_t all = std::max<std::size_t>(w.incident.hosts, c.hosts.size());
+  for (const auto& [event_class, hosts] : by_class)
+    if (c.findings.front()->symptom == Symptom::infiniband_error &&
+        !switch_below_which_all(w, hosts).empty())
+      return say(Phrase::all_hosts_of_switch, event_class, switch_below_which_all(w, hosts),
+                 hosts.size());
+  for (const auto& [event_class, hosts] : by_class)
+    if (shared_by(w, hosts.size()) || lost_together(w, c, event_class, hosts) ||
+        (event_class == kPowerLost && hosts.size() > 1))
+      return say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size());
+  return {};
+}
+
 }  // namespace
 
 Answer critical_errors(Walk& w) {
@@ -181,17 +199,7 @@ Answer critical_errors(Walk& w) {
   std::map<std::string, std::set<Host>> by_class;
   for (const Finding* f : c->findings)
     by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
-  const std::size_t all = std::max<std::size_t>(w.incident.hosts, c->hosts.size());
-  for (const auto& [event_class, hosts] : by_class)
-    if (c->findings.front()->symptom == Symptom::infiniband_error &&
-        !switch_below_which_all(w, hosts).empty())
-      return ruled_out(say(Phrase::all_hosts_of_switch, event_class,
-                           switch_below_which_all(w, hosts), hosts.size()));
-  for (const auto& [event_class, hosts] : by_class)
-    if (shared_by(w, hosts.size()) || lost_together(w, *c, event_class, hosts) ||
-        (event_class == kPowerLost && hosts.size() > 1))
-      return ruled_out(
-          say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size()));
+  if (Text shared = shared_fault(w, *c); !shared.empty()) return ruled_out(std::move(shared));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
@@ -252,7 +260,8 @@ Answer critical_errors(Walk& w) {
 Answer shared_cause(Walk& w) {
   const Cause* c = w.best(CauseKind::shared);
   const Cause* machine = w.best(CauseKind::machine);
-  if (c == nullptr && machine == nullptr) return ruled_out(say(Phrase::no_shared_error_first));
+  if (c == nullptr && (machine == nullptr || shared_fault(w, *machine).empty()))
+    return ruled_out(say(Phrase::no_shared_error_first));
   Verdict& v = w.verdict;
   if (c == nullptr) {
     const Finding& f = *machine->findings.front();

@@ -1,6 +1,6 @@
 // How much a kind of evidence weighs: one table, so that a weight can be found and set. They were
-// set by hand, and order the evidence; what is printed as "% sure" is calibrated
-// (decide/calibration.hpp).
+// set by hand, and order the evidence; how sure a verdict is follows from the comparison
+// (decide/compare.hpp).
 #pragma once
 
 #include "model/rows.hpp"

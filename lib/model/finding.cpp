@@ -11,6 +11,11 @@
 
 namespace culprit {
 
+std::string_view name(Sureness sureness) {
+  constexpr std::string_view kNames[] = {"open", "possible", "likely", "certain"};
+  return kNames[static_cast<std::size_t>(sureness)];
+}
+
 std::string_view name(Outcome outcome) {
   switch (outcome) {
     case Outcome::fired: return "fired";

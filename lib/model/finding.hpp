@@ -123,10 +123,12 @@ struct Weight {
 
 // How far ahead of the next hypothesis the verdict is.
 enum class Sureness : std::uint8_t { open, possible, likely, certain };
+std::string_view name(Sureness sureness);
 
 // One of the hypotheses that were compared.
 struct Candidate {
   StepId kind{};
+  std::string name;  // of the kind, as people call it
   Action action = Action::none;
   std::vector<Target> targets;
   int score = 0;  // decibans against "cause unknown"
@@ -136,9 +138,15 @@ struct Candidate {
   std::vector<Weight> weights;
 };
 
+// Of verdicts with that word on incidents made by others, at first sight: how many were right.
+struct Counted {
+  int right = 0, of = 0;
+};
+
 struct Verdict {
   Action action = Action::none;
   Sureness sureness = Sureness::open;
+  std::optional<Counted> counted;       // of that word; nullopt: too few to say
   std::vector<Candidate> differential;  // best first; the first is the verdict's own
   std::vector<Target> targets;
   Precision precision = Precision::exact;

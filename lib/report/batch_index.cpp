@@ -69,9 +69,9 @@ std::string row_of(const json& row) {
       "</td>";
   const std::string symptom = text(row, "symptom");
   out += "<td>" + (symptom == "None" ? "" : escaped(symptom)) + "</td>";
-  const double sure = number(row, "confidence") * 100;
-  out += fmt::format("<td class=\"n\" data-key=\"{:.0f}\">{}</td>", sure,
-                     list(row, "targets").empty() ? "" : fmt::format("{:.0f} %", sure));
+  const double sure = number(row, "confidence");
+  out += fmt::format("<td class=\"n\" data-key=\"{:.2f}\">{}</td>", sure,
+                     list(row, "targets").empty() ? "" : fmt::format("{:.2f}", sure));
   const std::string start = text(row, "start");
   out += fmt::format("<td class=\"keep\" data-key=\"{}\">{}</td>", escaped(start),
                      html_clock(start, true));
@@ -104,7 +104,7 @@ std::string table(const json& d) {
          "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bundles\">"
          "<table id=\"rows\" class=\"stack\"><thead><tr><th scope=\"col\">bundle</th>"
          "<th scope=\"col\">verdict</th><th scope=\"col\">what it names</th><th scope=\"col\">"
-         "symptom</th><th scope=\"col\" class=\"n\">confidence</th><th scope=\"col\">first failure "
+         "symptom</th><th scope=\"col\" class=\"n\">weight</th><th scope=\"col\">first failure "
          "(UTC)</th><th scope=\"col\">job</th><th scope=\"col\" "
          "class=\"n\">hosts</th></tr></thead>\n"
          "<tbody>\n" +

@@ -321,6 +321,25 @@ json symptom(const Verdict& v) {
   return out;
 }
 
+json candidate(const Candidate& c) {
+  json targets = json::array(), weights = json::array();
+  for (const Target& t : c.targets) targets.push_back(subject(t.subject));
+  for (const Weight& weight : c.weights)
+    weights.push_back({{"decibans", weight.decibans}, {"reason", words(weight.reason)}});
+  json out = {{"kind", name(c.kind)}, {"name", c.name},   {"action", name(c.action)},
+              {"targets", targets},   {"score", c.score}, {"what", words(c.what)},
+              {"weights", weights}};
+  if (!c.against.empty()) out["against"] = words(c.against);
+  if (!c.tells.empty()) out["tells"] = words(c.tells);
+  return out;
+}
+
+json sureness_of(const Verdict& v) {
+  json out = {{"word", name(v.sureness)}};
+  if (v.counted) out["right"] = v.counted->right, out["of"] = v.counted->of;
+  return out;
+}
+
 json verdict(const Verdict& v) {
   json targets = json::array();
   for (const Target& t : v.targets)
@@ -346,7 +365,11 @@ json verdict(const Verdict& v) {
     chain.push_back({{"who", words(c.who)}, {"what", words(c.what)}, {"finding", c.finding}});
     put_time(chain.back(), "time", c.time);
   }
+  json differential = json::array();
+  for (const Candidate& c : v.differential) differential.push_back(candidate(c));
   return {{"action", name(v.action)},
+          {"sureness", sureness_of(v)},
+          {"differential", differential},
           {"restart", restart_after(v)},
           {"targets", targets},
           {"precision", name(v.precision)},

@@ -326,4 +326,44 @@ std::string fingerprint(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
+std::vector<json> alternatives(const json& document) {
+  constexpr std::size_t kMost = 2;
+  constexpr std::int64_t kLeast = -15;  // decibans: thirty to one against it, and it was ruled out
+  std::vector<json> out;
+  const json& verdict = member(document, "verdict");
+  const std::string taken = taken_step(document);
+  if (taken == "job_finished" || taken == "no_failure" || taken == "bundle_empty") return out;
+  std::set<std::string> named;  // machines and other things that the verdict names
+  const auto machine = [](const json& target) {
+    const std::string id = text(target, "id");
+    return id.substr(0, id.find('/'));
+  };
+  for (const json& t : list(verdict, "targets")) named.insert(machine(t));
+  // Another view of what the verdict names is no other possibility.
+  const auto same = [&](const json& c) {
+    const json& targets = list(c, "targets");
+    return !targets.empty() && std::all_of(targets.begin(), targets.end(), [&](const json& t) {
+      return named.count(machine(t)) != 0;
+    });
+  };
+  bool own = true;
+  for (const json& c : list(verdict, "differential")) {
+    if (!std::exchange(own, false) && out.size() < kMost && text(c, "action") != "none" &&
+        !same(c) && text(c, "kind") != "not_enough_evidence" &&
+        text(c, "kind") != "process_ended" && number(c, "score") >= static_cast<double>(kLeast))
+      out.push_back(c);
+  }
+  return out;
+}
+
+std::string sureness(const json& document) {
+  const json& sure = member(member(document, "verdict"), "sureness");
+  if (!sure.is_object()) return {};
+  const std::string word = text(sure, "word");
+  if (word.empty() || word == "open") return {};
+  return count(sure, "of") == 0 ? word
+                                : fmt::format("{}: {} of {} such verdicts were right", word,
+                                              count(sure, "right"), count(sure, "of"));
+}
+
 }  // namespace culprit::report

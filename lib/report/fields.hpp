@@ -58,4 +58,10 @@ std::string escaped(std::string_view text);
 // FNV-1a, 16 hexadecimal digits.
 std::string fingerprint(std::string_view text);
 
+// What could be the cause and is not believed, for people: at most two, none of a job that ended
+// well or of kinds that say only that the cause is unknown.
+std::vector<nlohmann::json> alternatives(const nlohmann::json& document);
+// "likely: 41 of 52 such verdicts were right"; "" of an open verdict.
+std::string sureness(const nlohmann::json& document);
+
 }  // namespace culprit::report

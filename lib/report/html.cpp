@@ -38,15 +38,26 @@ std::string targets(const json& d, const std::map<std::string, std::string>& anc
   std::string out;
   const json& all = list(member(d, "verdict"), "targets");
   for (std::size_t i = 0; i < all.size() && i < kMostTargets; ++i) {
-    const double percent = number(all[i], "confidence") * 100;
     const std::string kind = text(all[i], "kind");
-    out += fmt::format(
-        "<li>{} <strong>{}</strong>: {:.0f} % sure{}</li>\n", kind == "job" ? "the" : escaped(kind),
-        kind == "job" ? "job" : escaped(target_id(d, all[i])), percent, proofs(all[i], anchors));
+    out +=
+        fmt::format("<li>{} <strong>{}</strong>{}</li>\n", kind == "job" ? "the" : escaped(kind),
+                    kind == "job" ? "job" : escaped(target_id(d, all[i])), proofs(all[i], anchors));
   }
   if (all.size() > kMostTargets)
     out += fmt::format("<li>and {} more</li>\n", all.size() - kMostTargets);
   return out.empty() ? "" : "<ul class=\"targets\">\n" + out + "</ul>\n";
+}
+
+std::string also_possible(const json& d) {
+  std::string out;
+  for (const json& c : alternatives(d))
+    out += "<tr><td>" + html_text(c, "name") + "</td><td>" + html_text(c, "what") + "</td><td>" +
+           html_text(c, "against") + "</td><td>" + html_text(c, "tells") + "</td></tr>\n";
+  return out.empty() ? ""
+                     : "<div><h2>Also possible</h2>\n<div class=\"scroll\"><table><thead><tr>"
+                       "<th>Cause</th><th>For</th><th>Against</th><th>Would tell</th></tr></thead>"
+                       "<tbody>\n" +
+                           out + "</tbody></table></div></div>\n";
 }
 
 std::string next_steps(const json& verdict) {
@@ -154,7 +165,9 @@ std::string html_verdict(const json& d) {
         "missing</a>.</p>\n";
   out += "<p class=\"summary\">" + html_text(verdict, "summary") + "</p>\n";
   if (action != "none") out += targets(d, html_anchors(d));
-  out += facts(d) + "</div>\n";
+  if (const std::string sure = sureness(d); !sure.empty() && action != "none")
+    out += "<p>" + escaped(sure) + "</p>\n";
+  out += facts(d) + "</div>\n" + also_possible(d);
   if (const std::string next = next_steps(verdict); !next.empty())
     out += "<div>" + next + "</div>\n";
   return out;

@@ -56,8 +56,7 @@ std::string places_of(const json& finding) {
 std::string verdict_body(const json& verdict) {
   std::string out = text(verdict, "summary") + "\n";
   for (const json& t : list(verdict, "targets"))
-    out += fmt::format("{} {} ({:.0f} % sure)\n", text(t, "kind"), text(t, "id"),
-                       number(t, "confidence") * 100);
+    out += fmt::format("{} {}\n", text(t, "kind"), text(t, "id"));
   for (const json& n : list(verdict, "next"))
     out += (text(n, "kind") == "command"   ? "$ "
             : text(n, "kind") == "collect" ? "collect: "

@@ -64,10 +64,19 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
   if (!member(d, "bundle").value("complete", true))
     out += "\n**INCOMPLETE BUNDLE**: not all of it was read; the end lists what is missing.\n";
   if (!member(v, "targets").empty()) {
-    out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
+    const std::string sure = sureness(d);
+    out += "\n## Who" + (sure.empty() ? "" : " (" + md_escaped(sure) + ")") +
+           "\n\n| kind | id |\n|---|---|\n";
     for (const json& t : member(v, "targets"))
-      out += fmt::format("| {} | {} | {:.0f} % |\n", md_escaped(plain(t, "kind")),
-                         md_escaped(target_id(d, t)), member(t, "confidence").get<double>() * 100);
+      out +=
+          fmt::format("| {} | {} |\n", md_escaped(plain(t, "kind")), md_escaped(target_id(d, t)));
+  }
+  if (const auto others = alternatives(d); !others.empty()) {
+    out += "\n## Also possible\n\n| cause | for | against | would tell |\n|---|---|---|---|\n";
+    for (const json& c : others)
+      out += fmt::format("| {} | {} | {} | {} |\n", md_escaped(plain(c, "name")),
+                         md_escaped(plain(c, "what")), md_escaped(plain(c, "against")),
+                         md_escaped(plain(c, "tells")));
   }
   const std::vector<std::string> because = shown_grounds(d);
   if (!because.empty()) out += "\n## Evidence\n\n";

@@ -113,6 +113,11 @@ void add_verdict(const json& d, Run& run) {
   std::string said = headline(action, taken_step(d)) + ": " + text(verdict, "summary");
   for (const json& next : list(verdict, "next")) said += "\n- " + text(next, "text");
   result["message"] = message(said);
+  std::string others;
+  for (const json& c : alternatives(d))
+    others += "\nalso possible: " + text(c, "name") + ": " + text(c, "what") +
+              "; against it: " + text(c, "against");
+  if (!others.empty()) result["message"] = message(said + others);
   const auto because = grounds(d);
   for (const json& f : list(d, "findings"))
     if (!because.empty() && member(f, "id") == because.front()) result["locations"] = locations(f);

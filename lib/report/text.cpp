@@ -45,7 +45,7 @@ const char* verb(const std::string& action, const std::string& step) {
   return "INVESTIGATE";
 }
 
-// The step of the ladder that gave the answer.
+// The kind of cause that is believed.
 std::string taken_step(const json& steps) {
   for (const json& step : steps)
     if (printable(step, "outcome") == "taken") return printable(step, "step");
@@ -98,10 +98,14 @@ class TextPage {
   std::string print() {
     head();
     who();
+    also_possible();
     evidence();
     timeline();
     next_steps();
-    if (options_.explain) ladder();
+    if (options_.explain) {
+      compared();
+      reasons();
+    }
     foot();
     if (options_.verbose) everything();
     return std::move(out_);
@@ -178,20 +182,50 @@ class TextPage {
 
   void who() {
     if (!member(verdict_, "targets").empty() && action_ != "none") {
-      out_ += "\n" + painter_.heading("WHO") + "\n";
+      const std::string sure = sureness(document_);
+      out_ += "\n" + painter_.heading("WHO") +
+              (sure.empty() ? "" : painter_.faint("  (" + sure + ")")) + "\n";
       const auto name = [&](const json& t) {
         return shortened(
             printable(t, "kind") == "job" ? std::string("the job") : target_id(document_, t),
             std::max<std::size_t>(40, width_ - 23));
       };
-      std::size_t widest = 40;
-      for (const json& t : member(verdict_, "targets")) widest = std::max(widest, columns(name(t)));
       for (const json& t : member(verdict_, "targets")) {
         const std::string shown = name(t);
-        out_ += fmt::format("  {:<8} {}{} {:>3.0f} % sure\n", printable(t, "kind"), shown,
-                            std::string(widest - columns(shown), ' '),
-                            member(t, "confidence").get<double>() * 100);
+        out_ += fmt::format("  {:<8} {}\n", printable(t, "kind"), shown);
       }
+    }
+  }
+
+  void also_possible() {
+    const std::vector<json> others = alternatives(document_);
+    if (others.empty()) return;
+    out_ += "\n" + painter_.heading("ALSO POSSIBLE") + "\n";
+    for (const json& c : others) {
+      std::string whom;
+      for (const json& t : member(c, "targets"))
+        if (printable(t, "kind") != "job")
+          whom += (whom.empty() ? "" : ", ") + shortened(printable(t, "id"), 60);
+      out_ +=
+          "  " + painter_.strong(printable(c, "name") + (whom.empty() ? "" : ": " + whom)) + "\n";
+      for (const auto& [label, key] :
+           {std::pair("for", "what"), {"against", "against"}, {"would tell", "tells"}})
+        if (const std::string said = printable(c, key); !said.empty())
+          out_ += fmt::format("    {:<11}{}\n", label, wrapped(said, width_, 15, 15));
+    }
+  }
+
+  // Every hypothesis, and what its score is made of.
+  void compared() {
+    out_ += "\n" + painter_.heading("WHAT COULD HAVE HAPPENED") +
+            painter_.faint("  (decibans against an unknown cause)") + "\n";
+    for (const json& c : member(verdict_, "differential")) {
+      out_ += fmt::format(" {:>4} {:<20} {}\n", member(c, "score").get<int>(), printable(c, "kind"),
+                          wrapped(printable(c, "what"), width_, 26, 26));
+      for (const json& weight : member(c, "weights"))
+        out_ +=
+            painter_.faint(fmt::format("        {:>+4} {}\n", member(weight, "decibans").get<int>(),
+                                       wrapped(printable(weight, "reason"), width_, 13, 13)));
     }
   }
 
@@ -307,8 +341,8 @@ class TextPage {
     }
   }
 
-  void ladder() {
-    out_ += "\n" + painter_.heading("THE LADDER") + "\n";
+  void reasons() {
+    out_ += "\n" + painter_.heading("EACH KIND OF CAUSE") + "\n";
     for (const json& s : member(verdict_, "steps")) {
       const std::string outcome = printable(s, "outcome");
       const char* mark = outcome == "taken" ? "=>" : outcome == "not_enough_evidence" ? " ?" : "  ";

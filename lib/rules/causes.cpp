@@ -94,6 +94,10 @@ Result<CauseTable> CauseTable::parse(std::string_view text, const std::string& f
       return fail(fmt::format("causes: '{}' stands twice", culprit::name(row.kind))).at({file, 0});
     out.rows_.push_back(std::move(row));
   }
+  if (document.contains("sureness"))
+    for (const json& one : document["sureness"])
+      out.counted_.push_back(
+          {one["word"].get<std::string>(), one["right"].get<int>(), one["of"].get<int>()});
   const CauseRow unknown = out.row(StepId::not_enough_evidence);
   for (CauseRow& row : out.rows_)
     for (std::size_t i = 0; i < kSigns; ++i)
@@ -110,6 +114,13 @@ const CauseTable& CauseTable::built_in() {
     return CauseTable{};
   }();
   return kBuiltIn;
+}
+
+const SurenessRow* CauseTable::counted(std::string_view word) const {
+  constexpr int kLeast = 30;
+  for (const SurenessRow& row : counted_)
+    if (row.word == word && row.of >= kLeast) return &row;
+  return nullptr;
 }
 
 const CauseRow& CauseTable::row(StepId kind) const {

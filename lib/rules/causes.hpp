@@ -45,6 +45,12 @@ struct CauseRow {
   std::array<int, kSigns> weights{};      // decibans, within -20 to 20
 };
 
+// How often verdicts of one word were right, on incidents made by others, at first sight.
+struct SurenessRow {
+  std::string word;
+  int right = 0, of = 0;
+};
+
 class CauseTable {
  public:
   // Errors name file, key and reason.
@@ -54,9 +60,12 @@ class CauseTable {
   const std::vector<CauseRow>& rows() const { return rows_; }
   // A kind that the table leaves out has the prior of an unknown cause and explains nothing.
   const CauseRow& row(StepId kind) const;
+  // nullptr: below thirty verdicts no figure says anything.
+  const SurenessRow* counted(std::string_view word) const;
 
  private:
   std::vector<CauseRow> rows_;
+  std::vector<SurenessRow> counted_;
 };
 
 }  // namespace culprit::rules
