@@ -99,6 +99,7 @@ Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& w
     if (m.tolerance)
       out += fmt::format("  tolerance  counts from {} within {} s\n", m.tolerance->count,
                          m.tolerance->window_s);
+    if (!m.traits.none()) out += fmt::format("  traits     {}\n", fmt::join(names(m.traits), ", "));
     if (!m.leads_to.empty()) out += fmt::format("  leads to   {}\n", fmt::join(m.leads_to, ", "));
     if (!m.action.empty()) out += fmt::format("  action     {}\n", m.action);
     for (const auto& old : m.history)

@@ -22,10 +22,6 @@ constexpr std::int64_t kLeastProcess = 1000;  // of containers they begin with 1
 constexpr Nanoseconds kPolling = 6 * kMinute;
 constexpr Nanoseconds kSetUpSlack = 2 * kMinute;  // of retries of RDMA and TCP connections
 
-bool one_of(const std::string& word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 bool consequence(const Finding& f) { return f.role == Role::cascade || f.role == Role::teardown; }
 
 std::string peer_of(const Finding& f) {
@@ -163,7 +159,7 @@ class Sieve {
   // A node that is not ready keeps its pods for minutes (tolerationSeconds, 300 by default); then
   // they are evicted, and with them the job, which had no other fault until then.
   bool evicted_for(const Finding& f) const {
-    if (f.event_class != "slurm_node_fail" || !f.host || !f.start) return false;
+    if (!f.traits.has(Trait::node_missed) || !f.host || !f.start) return false;
     const auto own = evictions_.find(*f.host);
     if (own == evictions_.end()) return false;
     const auto next = own->second.lower_bound(*f.start);
@@ -180,7 +176,7 @@ class Sieve {
       // The scheduler's word is a decision; what failed before it is another question
       // (user_request).
       if (went_on(f)) continue;
-      if (one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"})) {
+      if (f.traits.has_any({Trait::scheduler_ended, Trait::time_limit, Trait::pods_evicted})) {
         scheduler_spoke_ = std::max(scheduler_spoke_.value_or(*f.start), *f.start);
         continue;
       }
@@ -237,15 +233,15 @@ class Sieve {
   void index() {
     for (const Finding& f : incident_.findings) {
       if (f.outcome != Outcome::fired) continue;
-      if (f.host && f.start && one_of(f.event_class, {"node_drained", "k8s_teardown"}))
+      if (f.host && f.start && f.traits.has_any({Trait::node_drained, Trait::pods_evicted}))
         evictions_[*f.host].insert(*f.start);
       if (gpu_fault(f) && on_other_gpu(f)) other_gpus_[*f.host].push_back(&f);
       if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
-      if (f.event_class == "slurm_node_fail" && f.host) missed_.insert(*f.host);
+      if (f.traits.has(Trait::node_missed) && f.host) missed_.insert(*f.host);
       const bool root = f.origin == Origin::any && f.analysis == Analysis::classify &&
                         f.role == Role::root && kind_of(f) && !f.hearsay;
       job_names_root_ = job_names_root_ || root;
-      names_another_root_ = names_another_root_ || (root && f.event_class != "slurm_node_fail");
+      names_another_root_ = names_another_root_ || (root && !f.traits.has(Trait::node_missed));
     }
     all_left_with_0_ = std::all_of(incident_.exits.begin(), incident_.exits.end(),
                                    [](const ExitFact& x) { return x.code == 0; });
@@ -284,12 +280,12 @@ class Sieve {
       }
       if (f.outcome != Outcome::fired) continue;
       note_lost_processes(f);
-      cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;
+      cuda_error_ = cuda_error_ || f.traits.has(Trait::by_gpu);
       if (out_of_gpu_memory(f) && f.hosts.size() > 1 && !went_on(f) &&
           (memory_ == nullptr || came_before(f, *memory_)))
         memory_ = &f;
       const bool cascade = f.analysis == Analysis::classify && f.role == Role::cascade;
-      if (cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0)
+      if (cascade && f.severity >= Severity::distributed && !f.traits.has(Trait::rendezvous))
         communication_failed_ = true;
       if (cascade && f.origin == Origin::any && f.severity >= Severity::distributed)
         reporters_.insert(f.hosts.begin(), f.hosts.end());
@@ -305,7 +301,7 @@ class Sieve {
       const bool of_program =
           f.analysis == Analysis::classify && f.origin == Origin::any && !f.hearsay &&
           (line == nullptr || line->speaker == Speaker::job) && f.hosts.size() == 1 &&
-          (f.event_class.rfind("cuda_", 0) == 0 || f.cause == CauseKind::machine ||
+          (f.traits.has(Trait::by_gpu) || f.cause == CauseKind::machine ||
            f.cause == CauseKind::crash || f.cause == CauseKind::device_or_program);
       if (!of_program && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag &&
           f.analysis != Analysis::silence)
@@ -364,11 +360,11 @@ class Sieve {
     // To its peers a host that died looks like one that was never reached: of a job that made steps
     // this is a consequence.
     if (kind == CauseKind::environment &&
-        one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) &&
+        f.traits.has_any({Trait::no_route, Trait::rendezvous_timeout, Trait::ssh_unreachable}) &&
         (incident_.last_iteration.value_or(0) > 0 || incident_.last_progress))
       return exclude(f, Exclusion::after_failure, say(Phrase::peers_were_reachable)), false;
     // Clocks are set when a machine starts; a job that begins later never sees it.
-    if (f.event_class == "clock_stepped" &&
+    if (f.traits.has(Trait::clock_set) &&
         !(f.start && incident_.job_start && *f.start + f.uncertainty > *incident_.job_start))
       return exclude(f, Exclusion::over_before, say(Phrase::before_job_began)), false;
     if (of_other_gpu(f))
@@ -397,7 +393,7 @@ class Sieve {
       return exclude(f, Exclusion::unplaced, say(Phrase::job_without_times)), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
     // it reports a CUDA error, or when they fall into its last moments.
-    if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 &&
+    if (kind == CauseKind::device_or_program && f.traits.has(Trait::gpu_xid) &&
         incident_.any_training_output && !cuda_error_ &&
         !(f.start && out_.first_consequence &&
           std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
@@ -406,7 +402,7 @@ class Sieve {
   }
 
   static bool out_of_gpu_memory(const Finding& f) {
-    return f.event_class == "cuda_oom" && f.analysis == Analysis::classify && !f.hearsay;
+    return f.traits.has(Trait::gpu_memory_full) && f.analysis == Analysis::classify && !f.hearsay;
   }
 
   // What the job prints from its beginning on, for hours, is how it runs and not what ended it: how
@@ -654,8 +650,7 @@ class Sieve {
   // A program tells so of the GPU that it ran on.
   static bool by_gpu(const Finding& f) {
     return f.host && !(out_of_gpu_memory(f) && f.hosts.size() > 1) &&
-           (f.event_class.rfind("cuda_", 0) == 0 ||
-            one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"}));
+           f.traits.has_any({Trait::by_gpu, Trait::access_fault});
   }
 
   static bool is_parent(const Finding& other, const Finding& f) {
@@ -711,9 +706,9 @@ class Sieve {
   // others told of connections that failed, and nothing of anything else. Several are taken away,
   // or lost together.
   bool noticed_late(const Finding& f) const {
-    return f.event_class == "slurm_node_fail" && f.host && missed_.size() == 1 &&
-           !first_is_cause_ && !names_another_root_ && reporters_.count(*f.host) == 0 &&
-           !reporters_.empty() && killed_or_crashed_elsewhere(*f.host) == 0 &&
+    return f.traits.has(Trait::node_missed) && f.host && missed_.size() == 1 && !first_is_cause_ &&
+           !names_another_root_ && reporters_.count(*f.host) == 0 && !reporters_.empty() &&
+           killed_or_crashed_elsewhere(*f.host) == 0 &&
            (peers_.empty() || peers_ == std::set<Host>{*f.host}) &&
            std::all_of(heard_.begin(), heard_.end(), [&](const Host& host) {
              return host == *f.host || reporters_.count(host) != 0;

@@ -70,14 +70,13 @@ bool process_ended_there(const Walk& w, const Finding& diag) {
 
 // No rank ever reached the store of rank 0.
 bool never_connected(const Walk& w) {
-  const auto fired = [&](std::string_view event_class) {
-    return std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
-                       [&](const Finding& f) {
-                         return f.outcome == Outcome::fired && f.event_class == event_class;
-                       });
+  const auto fired = [&](Trait trait) {
+    return std::any_of(
+        w.incident.findings.begin(), w.incident.findings.end(),
+        [&](const Finding& f) { return f.outcome == Outcome::fired && f.traits.has(trait); });
   };
-  return fired("torch_store_connect_timeout") && !fired("torch_store_peer_lost") &&
-         !w.incident.last_iteration && !w.incident.last_progress;
+  return fired(Trait::store_unreached) && !fired(Trait::store_lost) && !w.incident.last_iteration &&
+         !w.incident.last_progress;
 }
 
 // Nobody listens there: rank 0 did not start, or it is elsewhere.
@@ -233,7 +232,7 @@ Answer distributed_errors(Walk& w) {
   // Whoever was asked to stop reports no peer that it lost.
   if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
         return f.outcome == Outcome::fired && f.start &&
-               (f.cause == CauseKind::outside || f.event_class == "k8s_teardown") &&
+               (f.cause == CauseKind::outside || f.traits.has(Trait::pods_evicted)) &&
                just_before(w, *f.start, from.front()->start);
       }))
     return ruled_out(say(Phrase::asked_to_stop_before));

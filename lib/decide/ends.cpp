@@ -409,9 +409,9 @@ Answer user_request(Walk& w) {
     if (scheduler_word(f) && !before_this_run(w.incident.history, f) &&
         !outlived(w, f, f.end ? f.end : f.start))
       if (stop == nullptr ||
-          (f.event_class == "scheduler_time_limit" && stop->event_class != f.event_class) ||
+          (f.traits.has(Trait::time_limit) && !stop->traits.has(Trait::time_limit)) ||
           (f.start && stop->start && *f.start < *stop->start &&
-           stop->event_class != "scheduler_time_limit"))
+           !stop->traits.has(Trait::time_limit)))
         stop = &f;
   if (stop == nullptr) {
     if (const Finding* word = earlier_word(w))
@@ -434,7 +434,7 @@ Answer user_request(Walk& w) {
       w.best()->kind != CauseKind::device_or_program && w.best()->kind != CauseKind::outside)
     return ruled_out(say(Phrase::error_before_scheduler));
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 &&
+    if (f.outcome == Outcome::fired && f.traits.has(Trait::by_gpu) &&
         !(f.start && when && *f.start > *when))
       return ruled_out(say(Phrase::rank_reports_cuda_error));
     if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
@@ -457,24 +457,24 @@ Answer user_request(Walk& w) {
       return ruled_out(say(Phrase::aborted_with_scheduler));
   }
   // Whoever looks at the stacks of a job that stands ends it.
-  if (stop->event_class == "scheduler_teardown")
+  if (stop->traits.has(Trait::scheduler_ended))
     for (const Finding& f : w.incident.findings)
       if (f.analysis == Analysis::hang && f.outcome == Outcome::fired)
         return ruled_out(say(Phrase::ranks_were_waiting));
-  if (stop->event_class == "scheduler_teardown" && failed_before_the_word(w, *stop))
+  if (stop->traits.has(Trait::scheduler_ended) && failed_before_the_word(w, *stop))
     return ruled_out(say(Phrase::communication_failed_before_scheduler));
-  if (stop->event_class == "scheduler_teardown" &&
+  if (stop->traits.has(Trait::scheduler_ended) &&
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
                   [](const Finding& f) {
                     return f.outcome == Outcome::fired && f.role == Role::confirmation &&
-                           f.event_class == "proc_exit_nonzero";
+                           f.traits.has(Trait::nonzero_exit);
                   }) &&
       !when)
     return ruled_out(say(Phrase::process_failed_scheduler_undated));
   w.verdict.action = Action::none;
   w.verdict.symptom = Symptom::none;
   w.verdict.start = when;
-  w.verdict.summary = stop->event_class == "scheduler_time_limit"
+  w.verdict.summary = stop->traits.has(Trait::time_limit)
                           ? say(Phrase::time_limit, at(when))
                           : say(Phrase::scheduler_ended_job, at(when));
   target(w.verdict, {SubjectKind::job, "job"}, confidence::kSchedulerEnded, {stop->id});

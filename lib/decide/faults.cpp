@@ -48,8 +48,12 @@ void accuse(Verdict& v, const Cause& c) {
              one->host ? confirmed(c, one->confidence, *one->host) : one->confidence, {one->id});
 }
 
-// Power units of two machines do not fail in one moment; what feeds them does.
-constexpr std::string_view kPowerLost = "host_power_lost";
+// What the rule of a class says of it, where findings are counted by class.
+bool class_has(const Cause& c, Trait trait, const std::string* event_class = nullptr) {
+  return std::any_of(c.findings.begin(), c.findings.end(), [&](const Finding* f) {
+    return f->traits.has(trait) && (event_class == nullptr || f->event_class == *event_class);
+  });
+}
 
 // At most one of these machines is the cause, and nothing says which: all are checked, the first
 // few named.
@@ -163,7 +167,7 @@ std::size_t with_later(const Walk& w, const std::string& event_class, std::set<H
 bool lost_together(const Walk& w, const Cause& c, const std::string& event_class,
                    const std::set<Host>& hosts) {
   constexpr Nanoseconds kAsked = 600 * kSecond;  // twice the SlurmdTimeout that Slurm comes with
-  return event_class == "slurm_node_fail" && hosts.size() > 1 && c.start &&
+  return class_has(c, Trait::node_missed, &event_class) && hosts.size() > 1 && c.start &&
          shared_by(w, with_later(w, event_class, hosts, *c.start + kAsked));
 }
 
@@ -180,7 +184,7 @@ Text shared_fault(const Walk& w, const Cause& c) {
                  hosts.size());
   for (const auto& [event_class, hosts] : by_class)
     if (shared_by(w, hosts.size()) || lost_together(w, c, event_class, hosts) ||
-        (event_class == kPowerLost && hosts.size() > 1))
+        (class_has(c, Trait::power_lost, &event_class) && hosts.size() > 1))
       return say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size());
   return {};
 }
@@ -226,7 +230,7 @@ Answer critical_errors(Walk& w) {
     return without_story(w, *c, others);
   if (job_unknown(w) && went_on_after(w, *c)) return without_story(w, *c, {});
   if (c->hosts.size() == 1 && w.incident.holds.management_logs.size() < 2 &&
-      by_class.count(std::string(kPowerLost)) != 0)
+      class_has(*c, Trait::power_lost))
     return power_of_one(w, *c);
   if (job_unknown(w) && w.incident.hosts > 1 && !c->hosts.empty() &&
       std::all_of(c->findings.begin(), c->findings.end(),
@@ -426,7 +430,7 @@ bool memory_of_one_host(Walk& w, const Cause& c) {
   std::set<Host> hosts;
   std::set<Rank> ranks;
   for (const Finding* f : c.findings) {
-    if (f->event_class != "cuda_oom") return false;
+    if (!f->traits.has(Trait::gpu_memory_full)) return false;
     hosts.insert(f->hosts.begin(), f->hosts.end());
     ranks.insert(f->ranks.begin(), f->ranks.end());
   }
@@ -471,7 +475,7 @@ Answer user_code(Walk& w) {
   std::set<Rank> ranks;
   for (const Finding* one : c->findings)
     if (one->event_class == f->event_class) ranks.insert(one->ranks.begin(), one->ranks.end());
-  const bool memory = f->event_class == "cuda_oom";
+  const bool memory = f->traits.has(Trait::gpu_memory_full);
   const Text what = line_of(*f).exception.empty() ? f->title : Text(line_of(*f).exception);
   v.symptom = f->symptom;
   v.start = c->start;
@@ -496,8 +500,8 @@ Answer user_code(Walk& w) {
   v.action = Action::rollback;
   if (f->subject.kind == SubjectKind::code)
     target(v, f->subject,
-           f->event_class == "py_exception" ? confidence::kExceptionPlain
-                                            : confidence::kExceptionKnown,
+           f->traits.has(Trait::any_exception) ? confidence::kExceptionPlain
+                                               : confidence::kExceptionKnown,
            ids(c->findings));
   if (ranks.size() == 1)
     target(v, {SubjectKind::rank, rank_names[0]}, confidence::kExceptionRank, ids(c->findings));
@@ -539,12 +543,12 @@ static std::set<std::string> gpus_of_runs_before(const Walk& w) {
            (f.end && std::abs(*f.end - *xid.start) < w.params.same_moment);
   };
   for (const Finding& f : w.incident.findings) {
-    if (f.event_class != "cuda_illegal_access" || f.hearsay || !w.incident.job_start || !f.end ||
+    if (!f.traits.has(Trait::illegal_access) || f.hearsay || !w.incident.job_start || !f.end ||
         *f.end >= *w.incident.job_start || line_of(f).speaker != Speaker::job)
       continue;
     for (const Finding& xid : w.incident.findings)
-      if ((xid.event_class == "gpu_xid/13" || xid.event_class == "gpu_xid/31") &&
-          xid.subject.kind == SubjectKind::gpu && xid.start && when(f, xid))
+      if (xid.traits.has(Trait::access_fault) && xid.subject.kind == SubjectKind::gpu &&
+          xid.start && when(f, xid))
         out.insert(xid.subject.id);
   }
   return out;
@@ -566,8 +570,7 @@ Answer illegal_access(Walk& w) {
   devices.insert(before.begin(), before.end());
   // Each time that this GPU ran into the fault, also in earlier attempts and runs.
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify &&
-        (f.event_class == "gpu_xid/13" || f.event_class == "gpu_xid/31") &&
+    if (f.analysis == Analysis::classify && f.traits.has(Trait::access_fault) &&
         f.subject.kind == SubjectKind::gpu && devices.count(f.subject.id) > 0) {
       if (f.start && (!low || *f.start < *low)) low = f.start;
       if (f.end && (!high || *f.end > *high)) high = f.end;

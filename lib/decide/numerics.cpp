@@ -11,8 +11,6 @@ namespace culprit::decide {
 
 namespace {
 
-constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
-constexpr std::string_view kReplicasDiffer = "replica_divergence";
 // Of no machine of this job.
 bool elsewhere(const Walk& w, const Finding& f) {
   const auto& hosts = w.incident.job_hosts;
@@ -27,7 +25,7 @@ bool elsewhere(const Walk& w, const Finding& f) {
 const Finding* failed_diagnostic(const Walk& w) {
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.event_class == kDiagnosticFailed && f.host &&
+    if (f.outcome == Outcome::fired && f.traits.has(Trait::diagnostic_failed) && f.host &&
         !elsewhere(w, f)) {
       if (out != nullptr && out->host != f.host) return nullptr;
       out = &f;
@@ -58,14 +56,9 @@ Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
   return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
 }
 
-// A step that was repeated after wrong numbers (Megatron-LM's rerun state machine): on the same GPU
-// first, and where that agrees, on another one.
-constexpr std::string_view kSameGpuDiffers = "result_not_reproducible";
-constexpr std::string_view kSameGpuAgrees = "result_reproducible";
-constexpr std::string_view kOtherGpuDiffers = "result_differs_on_other_gpu";
-constexpr std::string_view kOtherGpuAgrees = "result_same_on_other_gpu";
-
-// What repeated steps say of one GPU, in all runs of the job.
+// What repeated steps say of one GPU, in all runs of the job. A step is repeated after wrong
+// numbers (Megatron-LM's rerun state machine): on the same GPU first, and where that agrees, on
+// another one.
 struct Repeated {
   std::vector<const Finding*> findings;
   std::optional<Nanoseconds> first, last;
@@ -83,19 +76,19 @@ struct Repeated {
   }
 };
 
-std::map<Subject, Repeated> repeated_steps(const Walk& w, std::string_view event_class) {
+std::map<Subject, Repeated> repeated_steps(const Walk& w, Trait trait) {
   std::map<Subject, Repeated> out;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.event_class == event_class && !f.hearsay && f.host &&
+    if (f.analysis == Analysis::classify && f.traits.has(trait) && !f.hearsay && f.host &&
         f.subject.kind == SubjectKind::gpu)
       out[f.subject].add(f);
   return out;
 }
 
-const Finding* fired(const Walk& w, std::string_view event_class) {
+const Finding* fired(const Walk& w, Trait trait) {
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
-        f.event_class == event_class)
+        f.traits.has(trait))
       return &f;
   return nullptr;
 }
@@ -140,7 +133,7 @@ std::optional<Answer> borne_out(Walk& w, const Cause& c) {
   if (diagnostic == nullptr) return std::nullopt;
   Cause wrong = c;
   std::erase_if(wrong.findings,
-                [](const Finding* one) { return one->event_class == kDiagnosticFailed; });
+                [](const Finding* one) { return one->traits.has(Trait::diagnostic_failed); });
   if (wrong.findings.empty()) wrong.findings = wrong_numbers(w);
   if (wrong.findings.empty() ||
       !std::all_of(wrong.findings.begin(), wrong.findings.end(),
@@ -153,16 +146,16 @@ Answer data_corruption(Walk& w) {
   const bool failed_so = w.best(CauseKind::numerics) != nullptr;
   if (!failed_so && (w.best() != nullptr || !failure(w).empty()))
     return ruled_out(say(Phrase::not_for_wrong_numbers));
-  const Finding* same = fired(w, kOtherGpuAgrees);
+  const Finding* same = fired(w, Trait::rerun_other_gpu_agrees);
   if (same != nullptr && !(ended_well(w) && went_on(w.incident, w.params, *same)))
     return of_training(w, *same);
-  if (const auto seen = repeated_steps(w, kSameGpuAgrees);
-      seen.size() == 1 && fired(w, kOtherGpuDiffers) != nullptr) {
+  if (const auto seen = repeated_steps(w, Trait::rerun_same_gpu_agrees);
+      seen.size() == 1 && fired(w, Trait::rerun_other_gpu_differs) != nullptr) {
     const auto& [gpu, steps] = *seen.begin();
     return corrupts(w, gpu, steps, confidence::kOtherGpuDiffers,
                     say(Phrase::other_gpu_differs, gpu.id, at(steps.last)));
   }
-  const auto seen = repeated_steps(w, kSameGpuDiffers);
+  const auto seen = repeated_steps(w, Trait::rerun_same_gpu_differs);
   if (seen.empty()) return ruled_out(say(Phrase::no_step_repeated));
   std::vector<const Subject*> again;
   for (const auto& [gpu, steps] : seen)
@@ -210,7 +203,7 @@ Answer diverged(Walk& w) {
         w.best() == nullptr && failure(w).empty() ? loss_that_stayed_high(w) : nullptr;
     return high == nullptr ? ruled_out(say(Phrase::loss_is_a_number)) : jumped(w, *high);
   }
-  if (failed_diagnostic(w) != nullptr || fired(w, kReplicasDiffer) != nullptr)
+  if (failed_diagnostic(w) != nullptr || fired(w, Trait::replicas_differ) != nullptr)
     return ruled_out(say(Phrase::computes_wrongly_somewhere));
   const auto rose =
       std::find_if(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
@@ -246,7 +239,7 @@ static Text when_not_a_number(const Walk& w, const Cause& c) {
 static const Finding* odd_replica(const Cause& c) {
   const Finding* out = nullptr;
   for (const Finding* f : c.findings)
-    if (f->event_class == kReplicasDiffer) {
+    if (f->traits.has(Trait::replicas_differ)) {
       if (f->ranks.size() != 1 || (out != nullptr && out->ranks != f->ranks)) return nullptr;
       out = f;
     }
@@ -259,7 +252,7 @@ Answer numerics(Walk& w) {
   if (const Finding* f = failed_diagnostic(w)) return computes_wrongly(w, *c, *f);
   const Finding* named = nullptr;
   for (const Finding* f : c->findings)
-    if (f->event_class == "train_nan_abort") {
+    if (f->traits.has(Trait::nan_stop)) {
       named = f;
       break;
     }
@@ -271,8 +264,8 @@ Answer numerics(Walk& w) {
   // Gradients are summed over all ranks: what all report at once began with none of them.
   std::set<Rank> reporters;
   for (const Finding* f : c->findings)
-    if (f->event_class == "train_nan_abort") reporters.insert(f->ranks.begin(), f->ranks.end());
-  const bool replicas = c->findings.front()->event_class == kReplicasDiffer;
+    if (f->traits.has(Trait::nan_stop)) reporters.insert(f->ranks.begin(), f->ranks.end());
+  const bool replicas = c->findings.front()->traits.has(Trait::replicas_differ);
   const bool everywhere =
       reporters.size() > 1 && 2 * reporters.size() > std::max<std::size_t>(w.incident.ranks, 2);
   if (const Finding* odd = replicas ? odd_replica(*c) : nullptr) {

@@ -25,7 +25,7 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
                     : alike.size() == 1 ? *alike.begin()
                                         : Host();
   // A file that the one process which needed it first did not find may be missing for all.
-  if (f.event_class == "file_missing" && w.incident.ranks > 1 && w.incident.has_rank_map) {
+  if (f.traits.has(Trait::file_missing) && w.incident.ranks > 1 && w.incident.has_rank_map) {
     const auto here = std::count_if(w.incident.places.begin(), w.incident.places.end(),
                                     [&](const auto& place) { return place.second == host; });
     std::set<Rank> missing;
@@ -100,7 +100,7 @@ std::vector<std::string> findings_of(const Walk& w, const ExitFact& x) {
   std::vector<std::string> out;
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired || f.analysis != Analysis::classify ||
-        f.event_class.rfind("proc_", 0) != 0 || out.size() >= 6)
+        !f.traits.has(Trait::process_end) || out.size() >= 6)
       continue;
     const bool of_rank =
         x.rank && std::find(f.ranks.begin(), f.ranks.end(), *x.rank) != f.ranks.end();
@@ -153,7 +153,7 @@ const Finding* unknown_name(const Walk& w) {
     return nullptr;
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.event_class == "name_lookup_failed" && f.count >= 2 &&
+    if (f.outcome == Outcome::fired && f.traits.has(Trait::name_lookup) && f.count >= 2 &&
         (out == nullptr || f.count > out->count))
       out = &f;
   return out;
@@ -224,8 +224,7 @@ Answer setup_failure(Walk& w) {
   v.start = c->start;
   v.precision = Precision::exact;
   Host host = only_host(w, f, *c);
-  if (host.empty() &&
-      (f.event_class == "no_route_to_host" || f.event_class == "connection_refused"))
+  if (host.empty() && f.traits.has_any({Trait::no_route, Trait::connection_refused}))
     if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));

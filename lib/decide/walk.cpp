@@ -119,9 +119,8 @@ std::string switch_below_which_all(const Walk& w, const std::set<Host>& hosts) {
 }
 
 bool scheduler_word(const Finding& f) {
-  return f.outcome == Outcome::fired &&
-         (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" ||
-          f.event_class == "k8s_teardown" || f.event_class == "node_preempted");
+  return f.outcome == Outcome::fired && f.traits.has_any({Trait::time_limit, Trait::scheduler_ended,
+                                                          Trait::pods_evicted, Trait::preempted});
 }
 
 bool timed_out(const Walk& w) {
@@ -129,8 +128,8 @@ bool timed_out(const Walk& w) {
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired || f.analysis != Analysis::classify || f.role != Role::cascade)
       continue;
-    if (f.symptom == Symptom::job_hang && f.event_class != "nccl_watchdog_terminate") return true;
-    terminated = terminated || f.event_class == "nccl_watchdog_terminate";
+    if (f.symptom == Symptom::job_hang && !f.traits.has(Trait::watchdog_stop)) return true;
+    terminated = terminated || f.traits.has(Trait::watchdog_stop);
     broke = broke || (f.symptom != Symptom::job_hang && f.severity >= Severity::distributed);
   }
   return terminated && !broke;
@@ -142,7 +141,7 @@ namespace {
 bool after_closing(const Walk& w, const Finding& f) {
   // The scheduler saw all processes leave with 0: the first to go closes the others' connections.
   if (w.incident.completed && w.incident.job_end && f.start &&
-      (f.event_class.starts_with("torch_store_") || f.event_class == "nccl_remote_closed") &&
+      f.traits.has_any({Trait::store_unreached, Trait::store_lost, Trait::remote_closed}) &&
       *f.start + kMinute >= *w.incident.job_end)
     return true;
   const auto& closing = w.incident.closing;

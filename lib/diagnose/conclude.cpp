@@ -57,7 +57,7 @@ std::map<Host, std::set<std::int64_t>> processes_of_job(const analyze::Facts& fa
     if (x.pid) note(x.host, x.place, *x.pid);
   for (const EventRow& e : facts.events)
     if (std::int64_t pid = 0;
-        e.event_class == "launcher_teardown" && re2::RE2::PartialMatch(e.message, kSignalled, &pid))
+        e.traits.has(Trait::launcher_stop) && re2::RE2::PartialMatch(e.message, kSignalled, &pid))
       note(e.host, e.place, pid);
   return out;
 }
@@ -114,7 +114,7 @@ decide::Case case_of(const Resolved& resolved) {
   if (const EventRow* e = analyze::closing_line(facts); e != nullptr) {
     incident.closing = facts.evidence(e->place, e->message);
     incident.closing_time = e->time_ns;
-    incident.closing_of_launcher = e->event_class == analyze::kLauncherCompleted;
+    incident.closing_of_launcher = e->traits.has(Trait::launcher_completed);
   }
   incident.scheduler = scheduler_of(facts);
   incident.uses_gpus = analyze::uses_gpus(facts);

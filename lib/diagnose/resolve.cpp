@@ -14,6 +14,7 @@
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "read.hpp"
+#include "rules/rule.hpp"
 
 namespace culprit::diagnose {
 
@@ -34,6 +35,7 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
     m.duplicate_of = 0;
   }
   db.load(facts);
+  for (EventRow& e : facts.events) e.traits = rules::traits_of_class(e.event_class);
   facts.progress = db.progress();
   facts.stacks.frames = db.frames();
   facts.stacks.stacks = db.stack_frames();

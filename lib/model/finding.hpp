@@ -12,6 +12,7 @@
 #include "model/rows.hpp"
 #include "model/terms.hpp"
 #include "model/text.hpp"
+#include "model/trait.hpp"
 
 namespace culprit {
 
@@ -71,7 +72,8 @@ struct Finding {
   std::vector<std::pair<std::string, std::string>> figures;  // for people alone: name, value
   std::vector<Evidence> evidence;
 
-  // Not stored: what the decision orders by.
+  // Not stored: what the decision orders and judges by.
+  Traits traits;  // of the rule
   std::optional<Host> host;
   std::vector<Host> hosts;  // all hosts it was seen on, sorted
   std::vector<Rank> ranks;  // all ranks, sorted

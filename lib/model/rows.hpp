@@ -10,6 +10,7 @@
 #include "model/host.hpp"
 #include "model/rank.hpp"
 #include "model/time.hpp"
+#include "model/trait.hpp"
 
 namespace culprit {
 
@@ -126,6 +127,7 @@ struct EventRow {
   std::optional<Nanoseconds> last_time_ns;
   std::string message;     // without prefixes, at most 1,024 bytes
   bool elsewhere = false;  // nothing ties it to the job; filled by place_members()
+  Traits traits;           // of its class; not stored, filled where facts are loaded
 };
 
 // A Python exception with its stack, from a log, an error.json or a torchrun report.

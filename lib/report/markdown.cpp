@@ -43,6 +43,34 @@ std::string plain(const json& object, const char* key) {
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string{};
 }
 
+std::string evidence_section(const json& d) {
+  const std::vector<std::string> because = shown_grounds(d);
+  std::string out = because.empty() ? "" : "\n## Evidence\n\n";
+  for (const std::string& id : because)
+    for (const json& f : member(d, "findings")) {
+      if (member(f, "id") != id) continue;
+      out += fmt::format("- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")),
+                         md_escaped(plain(f, "class")),
+                         member(f, "count") == 0 ? ""
+                         : member(f, "count") == 1
+                             ? ", 1 line"
+                             : fmt::format(", {} lines", member(f, "count").get<std::uint64_t>()),
+                         md_escaped(plain(f, "why")));
+      for (const json& e : member(f, "evidence")) {
+        const std::string reading = plain(e, "reading"), excerpt = plain(e, "excerpt");
+        out += fmt::format(
+            "  - {}{}{}\n",
+            code(member(e, "line") == 0 ? fmt::format("{} at byte {}", plain(e, "path"),
+                                                      member(e, "byte_offset").get<std::uint64_t>())
+                                        : fmt::format("{}:{}", plain(e, "path"),
+                                                      member(e, "line").get<std::uint64_t>())),
+            reading.empty() ? "" : " " + md_escaped(reading),
+            excerpt.empty() ? "" : " " + code(excerpt));
+      }
+    }
+  return out;
+}
+
 }  // namespace
 
 namespace {
@@ -78,30 +106,7 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
                          md_escaped(plain(c, "what")), md_escaped(plain(c, "against")),
                          md_escaped(plain(c, "tells")));
   }
-  const std::vector<std::string> because = shown_grounds(d);
-  if (!because.empty()) out += "\n## Evidence\n\n";
-  for (const std::string& id : because)
-    for (const json& f : member(d, "findings")) {
-      if (member(f, "id") != id) continue;
-      out += fmt::format("- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")),
-                         md_escaped(plain(f, "class")),
-                         member(f, "count") == 0 ? ""
-                         : member(f, "count") == 1
-                             ? ", 1 line"
-                             : fmt::format(", {} lines", member(f, "count").get<std::uint64_t>()),
-                         md_escaped(plain(f, "why")));
-      for (const json& e : member(f, "evidence")) {
-        const std::string reading = plain(e, "reading"), excerpt = plain(e, "excerpt");
-        out += fmt::format(
-            "  - {}{}{}\n",
-            code(member(e, "line") == 0 ? fmt::format("{} at byte {}", plain(e, "path"),
-                                                      member(e, "byte_offset").get<std::uint64_t>())
-                                        : fmt::format("{}:{}", plain(e, "path"),
-                                                      member(e, "line").get<std::uint64_t>())),
-            reading.empty() ? "" : " " + md_escaped(reading),
-            excerpt.empty() ? "" : " " + code(excerpt));
-      }
-    }
+  out += evidence_section(d);
   if (!member(v, "chain").empty()) {
     out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";
     for (const json& c : member(v, "chain"))

@@ -11,6 +11,7 @@
 
 #include "model/json.hpp"
 #include "model/sort.hpp"
+#include "rules/pack.hpp"
 #include "rules/rule.hpp"
 #include "schema/schema.hpp"
 
@@ -45,6 +46,8 @@ Meaning read_meaning(const json& object, Meaning base) {
   if (object.contains("scope")) base.scope = *scope_named(object["scope"].get<std::string>());
   if (object.contains("cause")) base.cause = *cause_named(object["cause"].get<std::string>());
   if (object.contains("cleared_by")) base.cleared_by = strings(object, "cleared_by");
+  for (const std::string& word : strings(object, "traits"))
+    if (const auto trait = trait_named(word)) base.traits.add(*trait);
   if (object.contains("leads_to")) base.leads_to = strings(object, "leads_to");
   if (const auto it = object.find("tolerance"); it != object.end())
     base.tolerance = Tolerance{(*it)["count"].get<int>(), (*it)["window_s"].get<int>()};
@@ -233,7 +236,9 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
   return rules;
 }
 
-Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folders) {
+namespace {
+
+Result<std::vector<Rule>> read_built_in() {
   std::vector<Rule> rules;
   for (const EmbeddedFile& file : embedded_rules()) {
     const std::string_view name = file.name;
@@ -244,7 +249,66 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
     std::move(some.begin(), some.end(), std::back_inserter(rules));
   }
   CULPRIT_CHECK(refuse_duplicates(rules));
+  return rules;
+}
 
+class TraitTable {
+ public:
+  explicit TraitTable(const std::vector<Rule>& rules) {
+    for (const Rule& rule : rules) {
+      const std::size_t brace = rule.event_class.find('{');
+      if (brace == std::string::npos)
+        classes_[rule.event_class].add(rule.meaning.traits);
+      else
+        stems_[rule.event_class.substr(0, brace)].add(rule.meaning.traits);
+      if (rule.event_class.ends_with(kCode))
+        for (const auto& [code, meaning] : rule.codes)
+          if (meaning.traits != rule.meaning.traits)
+            classes_[rule.event_class.substr(0, brace) + std::to_string(code)].add(meaning.traits);
+    }
+  }
+  Traits of(std::string_view event_class) const {
+    if (const auto it = classes_.find(event_class); it != classes_.end()) return it->second;
+    Traits out;
+    std::size_t longest = 0;
+    for (const auto& [stem, traits] : stems_)
+      if (stem.size() > longest && event_class.starts_with(stem)) {
+        out = traits;
+        longest = stem.size();
+      }
+    return out;
+  }
+
+ private:
+  static constexpr std::string_view kCode = "{code}";
+  std::map<std::string, Traits, std::less<>> classes_;
+  std::map<std::string, Traits, std::less<>> stems_;  // of classes that hold captures, up to them
+};
+
+// A user's rule of a class of ours says what ours say.
+void inherit(Rule& rule, const TraitTable& ours) {
+  rule.meaning.traits = ours.of(rule.event_class);
+  for (auto& [code, meaning] : rule.codes)
+    meaning.traits.add(ours.of(fill_class(rule.event_class, {{"code", std::to_string(code)}})));
+}
+
+// Made once, of rules that somebody has read already if there are any.
+const TraitTable& trait_table(const std::vector<Rule>* read = nullptr) {
+  static const TraitTable table = [&] {
+    if (read != nullptr) return TraitTable(*read);
+    const auto rules = read_built_in();
+    return TraitTable(rules ? *rules : std::vector<Rule>{});
+  }();
+  return table;
+}
+
+}  // namespace
+
+Traits traits_of_class(std::string_view event_class) { return trait_table().of(event_class); }
+
+Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folders) {
+  CULPRIT_TRY(rules, read_built_in());
+  const TraitTable& ours = trait_table(&rules);
   std::vector<Rule> theirs;
   for (const std::string& folder : user_folders) {
     std::error_code error;
@@ -275,7 +339,10 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
   }
   CULPRIT_CHECK(refuse_duplicates(theirs));
   std::set<std::string> replaced;
-  for (const Rule& rule : theirs) replaced.insert(rule.id);
+  for (Rule& rule : theirs) {
+    replaced.insert(rule.id);
+    if (rule.meaning.traits.none()) inherit(rule, ours);
+  }
   std::erase_if(rules, [&](const Rule& rule) { return replaced.count(rule.id) > 0; });
   std::move(theirs.begin(), theirs.end(), std::back_inserter(rules));
   // The order of files and folders must not matter to what a line is taken for.

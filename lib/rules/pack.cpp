@@ -58,7 +58,7 @@ struct RulePack::Compiled {
 
   bool raises_event(const Rule& rule) const {
     // What a logger left out is no event, and the scan must see it: it counts for the event before.
-    return rule.meaning.role != Role::advice || rule.event_class == "log_suppressed" ||
+    return rule.meaning.role != Role::advice || rule.meaning.traits.has(Trait::suppressed) ||
            clearing.count(rule.event_class) > 0 ||
            std::any_of(rule.codes.begin(), rule.codes.end(),
                        [](const auto& code) { return code.second.role != Role::advice; });
@@ -335,6 +335,7 @@ std::string RulePack::digest() const {
     if (meaning.tolerance)
       mix(fmt::format("{} in {}", meaning.tolerance->count, meaning.tolerance->window_s));
     mix(name(meaning.cause));
+    for (const std::string_view trait : names(meaning.traits)) mix(trait);
     for (const auto& one : meaning.leads_to) mix(one);
     for (const auto& one : meaning.cleared_by) mix(one);
     for (const auto& old : meaning.history) {

@@ -11,6 +11,7 @@
 #include "model/result.hpp"
 #include "model/rows.hpp"
 #include "model/terms.hpp"
+#include "model/trait.hpp"
 
 namespace culprit::rules {
 
@@ -35,6 +36,7 @@ struct Meaning {
   std::string component;
   Symptom symptom = Symptom::none;
   std::optional<Tolerance> tolerance;
+  Traits traits;
   std::vector<std::string> leads_to;
   std::vector<std::string> cleared_by;  // classes of lines that take it back
   std::string action;
@@ -83,5 +85,9 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
 // The rules that are compiled in, followed by those of the user's folders; a user's rule replaces
 // ours of the same id. Two rules of one id within ours, or within one user's, are an error.
 Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folders);
+
+// What the built-in rules say of lines of this class, numbers filled in: for whoever has rows and
+// no pack, and for a user's rule that prints a class of ours and names no traits.
+Traits traits_of_class(std::string_view event_class);
 
 }  // namespace culprit::rules

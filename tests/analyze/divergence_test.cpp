@@ -6,6 +6,7 @@
 
 #include "analyze/pace/divergence.hpp"
 #include "analyze/pace/loss_spikes.hpp"
+#include "rules/rule.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -36,6 +37,7 @@ std::vector<Finding> judged(std::size_t steps, std::size_t bad, Loss loss,
   Finding end;
   end.analysis = Analysis::classify;
   end.event_class = last_word;
+  end.traits = rules::traits_of_class(last_word);
   return divergence_findings({}, job_of(steps, bad, loss), std::vector{end});
 }
 

@@ -117,6 +117,7 @@ TEST(RootDiag, ConnectionsToTheStoreShowThatAProcessEnded) {
   for (const char* host : {"a", "b", "c"}) {
     Signal s;
     s.event_class = "torch_store_peer_lost";
+    s.meaning.traits.add(Trait::store_lost);
     s.meaning.severity = Severity::distributed;
     s.meaning.role = Role::cascade;
     s.host = Host(host);
@@ -127,7 +128,7 @@ TEST(RootDiag, ConnectionsToTheStoreShowThatAProcessEnded) {
   const Finding f = root_diag({}, signals).at(0);
   EXPECT_EQ(f.outcome, Outcome::not_enough_evidence);
   EXPECT_EQ(f.subject, (Subject{SubjectKind::host, "d"}));
-  for (Signal& s : signals) s.event_class = "nccl_remote_closed";
+  for (Signal& s : signals) s.meaning.traits = {};
   EXPECT_EQ(root_diag({}, signals).at(0).outcome, Outcome::fired);
 }
 

@@ -41,6 +41,7 @@ TEST(Standstill, TheKernelsWordOfATrainersProcess) {
   facts.processes.push_back(p);
   EventRow e;
   e.event_class = "os_hung_task";
+  e.traits.add(Trait::hung_task);
   e.host = Host("cx-7");
   e.pid = 17790;
   facts.events.push_back(e);

@@ -4,6 +4,8 @@
 #  * No function over 80 lines.
 #  * No word of a closed set (lib/model/terms.hpp) is compared with as a text: what a finding, a step or a verdict says
 #    is asked by its enum. Reports read documents, hence texts: they are let be (tests/support/spelt_terms.txt).
+#  * No class of a rule stands where lines are judged: what a rule says is asked by its traits (lib/model/trait.hpp), so
+#    that a rule can be renamed, split or written by a user without a change of code.
 set -eu
 [ $# = 1 ] || { echo "usage: $0 ROOT" >&2; exit 2; }
 cd "$1"
@@ -37,4 +39,20 @@ $(cat "$work/more")"
 comm -13 "$work/spelt" "$work/allowed" >"$work/fewer"
 [ ! -s "$work/fewer" ] || complain "spell no term any more, to be taken out of tests/support/spelt_terms.txt:
 $(cat "$work/fewer")"
+
+# Classes of rules, up to a capture, and the beginnings that families of them share.
+sed -n 's/^ *"class": "\([a-z0-9_/-]*\)[{"].*/\1/p' rules/*.json | sort -u >"$work/classes"
+[ -s "$work/classes" ] || complain "rules have no classes"
+families=$(sed -n 's/^\([a-z0-9]*_\).*/\1/p' "$work/classes" | sort -u)
+grep -n '"' /dev/null $(find lib/decide lib/analyze lib/diagnose -name '*.[ch]pp') | grep -v '#include' >"$work/texts"
+for class in $(cat "$work/classes") $families; do
+  case $class in
+    */*) echo "\"${class%%/*}/" ;;
+    *) echo "\"$class\"" ;;
+  esac
+done | sort -u >"$work/literals"
+# An exception that no rule knows is given the class of those that rules know.
+grep -F -f "$work/literals" "$work/texts" | grep -v '^lib/analyze/facts/signal\.cpp:[0-9]*:constexpr std::string_view kUnknownException = ' >"$work/judged" || :
+[ ! -s "$work/judged" ] || complain "spell the class of a rule; give the rule a trait and ask for it:
+$(cat "$work/judged")"
 exit $failed

@@ -8,6 +8,7 @@
 
 #include "decide/decide.hpp"
 #include "support/hosts.hpp"
+#include "rules/rule.hpp"
 
 namespace {
 
@@ -53,6 +54,7 @@ Finding make(const Kind& kind, const std::string& host, std::optional<Nanosecond
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = kind.event_class;
+  f.traits = rules::traits_of_class(f.event_class);
   f.severity = kind.severity;
   f.role = kind.role;
   f.scope = kind.scope;

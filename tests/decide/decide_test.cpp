@@ -10,6 +10,7 @@
 #include "model/confidence.hpp"
 #include "support/ranks.hpp"
 #include "support/hosts.hpp"
+#include "rules/rule.hpp"
 
 namespace {
 
@@ -23,6 +24,7 @@ Finding finding(std::string event_class, Severity severity, Role role, Scope sco
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = std::move(event_class);
+  f.traits = rules::traits_of_class(f.event_class);
   f.severity = severity;
   f.role = role;
   f.scope = scope;
@@ -602,6 +604,7 @@ Finding odd_metric(std::string host, std::string event_class) {
   f.analysis = Analysis::outliers;
   f.id = "outliers/rdma/" + host;
   f.event_class = std::move(event_class);
+  f.traits = rules::traits_of_class(f.event_class);
   f.subject = {SubjectKind::host, host};
   f.host = Host(host);
   f.hosts = Hosts({host});

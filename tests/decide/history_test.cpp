@@ -2,6 +2,7 @@
 #include "report/phrases.hpp"
 #include "decide/history.hpp"
 #include "support/hosts.hpp"
+#include "rules/rule.hpp"
 
 #include <set>
 
@@ -27,6 +28,7 @@ Finding cause(std::string event_class) {
   Finding f;
   f.id = "f";
   f.event_class = std::move(event_class);
+  f.traits = rules::traits_of_class(f.event_class);
   return f;
 }
 

@@ -3,6 +3,7 @@
 
 #include "decide/decide.hpp"
 #include "support/hosts.hpp"
+#include "rules/rule.hpp"
 
 namespace {
 
@@ -14,6 +15,7 @@ Finding rerun(const std::string& event_class, const std::string& host,
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = event_class;
+  f.traits = rules::traits_of_class(f.event_class);
   f.outcome = outcome;
   f.severity = Severity::critical;
   f.role = Role::root;

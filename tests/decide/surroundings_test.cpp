@@ -5,6 +5,7 @@
 
 #include "decide/decide.hpp"
 #include "support/hosts.hpp"
+#include "rules/rule.hpp"
 
 namespace {
 
@@ -28,6 +29,7 @@ Finding timeout() {
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = "nccl_watchdog_timeout";
+  f.traits = rules::traits_of_class(f.event_class);
   f.id = "classify/nccl_watchdog_timeout/job/job";
   f.severity = Severity::distributed;
   f.role = Role::cascade;
@@ -45,6 +47,7 @@ Finding reported(const std::string& event_class, CauseKind cause, Speaker speake
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = event_class;
+  f.traits = rules::traits_of_class(f.event_class);
   f.id = "classify/" + event_class + "/host/" + host;
   f.severity = Severity::critical;
   f.role = Role::root;

@@ -4,6 +4,7 @@
 #include "decide/decide.hpp"
 #include "support/ranks.hpp"
 #include "support/hosts.hpp"
+#include "rules/rule.hpp"
 
 namespace {
 
@@ -38,6 +39,7 @@ Finding hung_task(const std::string& host, Nanoseconds start) {
   f.analysis = Analysis::classify;
   f.id = "classify/os_hung_task/host/" + host;
   f.event_class = "os_hung_task";
+  f.traits = rules::traits_of_class(f.event_class);
   f.origin = Origin::kernel;
   f.severity = Severity::critical;
   f.role = Role::confirmation;

@@ -3,6 +3,7 @@
 
 #include "decide/decide.hpp"
 #include "support/hosts.hpp"
+#include "rules/rule.hpp"
 
 namespace {
 
@@ -13,6 +14,7 @@ Finding broken(Hosts hosts, Nanoseconds start) {
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = "nccl_remote_closed";
+  f.traits = rules::traits_of_class(f.event_class);
   f.severity = Severity::distributed;
   f.role = Role::cascade;
   f.subject = {SubjectKind::job, "job"};
@@ -30,6 +32,7 @@ Finding xid(const std::string& host, std::optional<Nanoseconds> start,
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = "gpu_xid/79";
+  f.traits = rules::traits_of_class(f.event_class);
   f.origin = Origin::kernel;
   f.severity = Severity::critical;
   f.role = Role::root;
@@ -116,6 +119,7 @@ TEST(Wanted, AJobWithoutGpusIsNotAskedForTheirRecorder) {
   Case c = crash();
   Finding f = broken({"n1", "n2", "n3"}, 100 * kMinute);
   f.event_class = "gloo_timeout";
+  f.traits = rules::traits_of_class(f.event_class);
   f.symptom = Symptom::job_hang;
   c.findings = {f};
   c.holds.kernel_logs = Hosts({"n1", "n2", "n3", "n4", "n5", "n6"});
@@ -141,6 +145,7 @@ TEST(Wanted, WrongNumbersAndAFailedDiagnosticNameTheMachine) {
   Case c = crash();
   Finding differ = broken({"n1", "n2"}, 99 * kMinute);
   differ.event_class = "replica_divergence";
+  differ.traits = rules::traits_of_class(differ.event_class);
   differ.id = "classify/replica_divergence/job";
   differ.role = Role::root;
   differ.cause = CauseKind::numerics;
@@ -150,6 +155,7 @@ TEST(Wanted, WrongNumbersAndAFailedDiagnosticNameTheMachine) {
   EXPECT_EQ(decide::decide(c).action, Action::checks);
   Finding failed = xid("n5", std::nullopt);
   failed.event_class = "dcgm_diag_fail";
+  failed.traits = rules::traits_of_class(failed.event_class);
   failed.id = "classify/dcgm_diag_fail/host/n5";
   failed.subject = {SubjectKind::host, "n5"};
   c.findings.push_back(failed);

@@ -3,17 +3,21 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "kit.hpp"
 #include "line/line.hpp"
+#include "model/json.hpp"
 #include "rules/check.hpp"
 #include "rules/nvlink5.hpp"
+#include "schema/schema.hpp"
 
 namespace culprit::rules {
 namespace {
 
 using test::pack_of;
 using test::rule;
+using test::rule_file;
 
 std::string winner(const RulePack& pack, std::string_view message, std::string_view kind = {}) {
   const auto match = pack.match(message, kind);
@@ -276,6 +280,74 @@ TEST(EmbeddedPack, FillsItsClasses) {
   }
 }
 
+// Rows have a class and no rule: what is said of one must not depend on which rule it was.
+TEST(EmbeddedPack, RulesOfOneClassHaveTheSameTraits) {
+  std::map<std::string, const Rule*> first;
+  for (const Rule& r : test::embedded().rules()) {
+    const Rule* other = first.emplace(r.event_class, &r).first->second;
+    EXPECT_TRUE(r.meaning.traits == other->meaning.traits) << r.id << " and " << other->id;
+    if (r.event_class.find('{') == std::string::npos) {
+      EXPECT_TRUE(traits_of_class(r.event_class) == r.meaning.traits) << r.id;
+    }
+  }
+}
+
+TEST(Traits, TheSchemaKnowsTheirWords) {
+  const auto schema = nlohmann::json::parse(schema::text("rule-v1.json"));
+  std::vector<std::string> known;
+  for (const auto& word : schema["$defs"]["traits"]["items"]["enum"]) {
+    known.push_back(word);
+    ASSERT_TRUE(trait_named(known.back())) << known.back();
+    EXPECT_EQ(name(*trait_named(known.back())), known.back());
+  }
+  Traits all;
+  for (const std::string& word : known) all.add(*trait_named(word));
+  EXPECT_EQ(names(all), std::vector<std::string_view>(known.begin(), known.end()));
+  EXPECT_FALSE(trait_named(std::string("power_los")));
+}
+
+TEST(Traits, OfAClassWithItsNumber) {
+  EXPECT_TRUE(traits_of_class("gpu_xid/13").has(Trait::access_fault));
+  EXPECT_TRUE(traits_of_class("gpu_xid/13").has(Trait::gpu_xid));
+  EXPECT_TRUE(traits_of_class("gpu_xid/45").has(Trait::channel_removed));
+  EXPECT_FALSE(traits_of_class("gpu_xid/45-fatal").has(Trait::channel_removed));
+  EXPECT_FALSE(traits_of_class("gpu_xid/79").has(Trait::access_fault));
+  EXPECT_TRUE(traits_of_class("gpu_xid/79").has(Trait::driver_number));
+  EXPECT_TRUE(traits_of_class("gpu_xid/154-reset_gpu").has(Trait::gpu_xid));
+  EXPECT_TRUE(traits_of_class("no_such_class").none());
+}
+
+TEST(Traits, OfANumberAreThoseOfItsRuleToo) {
+  const auto read = read_rule_file(
+      rule_file({rule("a", "hello (?P<code>\\\\d+)",
+                      R"("class": "hello/{code}", "traits": ["gpu_in_use"],)"
+                      R"( "codes": {"7": {"title": "Seven", "traits": ["power_lost"]}})")}),
+      "mine.json");
+  ASSERT_TRUE(read) << read.error().what;
+  EXPECT_EQ(names(read->at(0).meaning.traits), (std::vector<std::string_view>{"gpu_in_use"}));
+  EXPECT_EQ(names(meaning_of(read->at(0), 7).traits),
+            (std::vector<std::string_view>{"gpu_in_use", "power_lost"}));
+  EXPECT_FALSE(
+      read_rule_file(rule_file({rule("a", "hello", R"("traits": ["power_los"])")}), "mine.json"));
+}
+
+// A site's own words for what a rule of ours says: judged alike without a word about traits.
+TEST(Traits, AUsersRuleOfAClassOfOursHasItsTraits) {
+  const auto path = std::filesystem::temp_directory_path() / "culprit-traits-test.json";
+  std::ofstream(path) << rule_file(
+      {rule("mine-a", "hello world", R"("class": "gpu_xid/13")"),
+       rule("mine-b", "hello moon", R"("class": "cuda_oom", "traits": ["power_lost"])")});
+  const auto rules = load_rules({path.string()});
+  std::filesystem::remove(path);
+  ASSERT_TRUE(rules) << rules.error().what;
+  for (const Rule& r : *rules) {
+    if (r.id == "mine-a") { EXPECT_TRUE(r.meaning.traits == traits_of_class("gpu_xid/13")); }
+    if (r.id == "mine-b") {
+      EXPECT_EQ(names(r.meaning.traits), (std::vector<std::string_view>{"power_lost"}));
+    }
+  }
+}
+
 TEST(EmbeddedPack, SaysNothingOfOrdinaryLines) {
   std::istringstream lines{std::string(ordinary_lines())};
   for (std::string text; std::getline(lines, text);) {
@@ -298,8 +370,9 @@ TEST(EmbeddedPack, DigestIsOfEverything) {
                             digest(R"("words": {"x": {"at_most": "info"}})"),
                             digest(R"("words": {"x": {"severity": "info"}})"),
                             digest(R"("tolerance": {"count": 2, "window_s": 5})"),
-                            digest(R"("leads_to": ["b"])")};
-  EXPECT_EQ(all.size(), 9u);
+                            digest(R"("leads_to": ["b"])"),
+                            digest(R"("traits": ["power_lost"])")};
+  EXPECT_EQ(all.size(), 10u);
   EXPECT_EQ(digest(""), digest(""));
 }
 

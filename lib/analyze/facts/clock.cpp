@@ -437,7 +437,7 @@ std::set<MemberId> output_of_job(const Facts& facts) {
     const bool of_job =
         e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
     if (m == nullptr || !(of_job || (e.role != Role::root && m->rank)) ||
-        e.event_class == "storage_server")
+        e.traits.has(Trait::storage_server))
       continue;
     // A history of Xids is no output, whatever its name.
     if (e.detail.find("unit=kernel") != std::string::npos || (system_log(m->path) && !m->rank))
@@ -462,7 +462,7 @@ void frame_job_by_output(Facts& facts, const ClockMap& map, const std::set<Membe
   };
   // A collective that ran for half an hour before it timed out had begun half an hour before.
   for (const auto& e : facts.events) {
-    if (e.event_class != "nccl_watchdog_timeout" || !e.time_ns) continue;
+    if (!e.traits.has(Trait::watchdog_timeout) || !e.time_ns) continue;
     if (const auto waited = ran_for(e.message)) frame(*e.time_ns - *waited);
   }
   Nanoseconds ignored = 0;

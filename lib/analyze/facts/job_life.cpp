@@ -63,7 +63,7 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
 std::vector<Host> storage_servers(const Facts& facts) {
   std::set<Host> out;
   for (const EventRow& e : facts.events)
-    if (e.event_class == "storage_server" && e.host) out.insert(short_host(*e.host));
+    if (e.traits.has(Trait::storage_server) && e.host) out.insert(short_host(*e.host));
   // Small sites let a machine with GPUs serve files as well.
   if (out.empty()) return {};
   for (const RankRow& r : facts.ranks)
@@ -99,15 +99,15 @@ const EventRow* closing_line(const Facts& facts) {
   // A launcher that saw one of its jobs fail speaks of another one when it says that one succeeded.
   const bool another_failed =
       std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
-        return e.event_class == "launcher_failed" && facts.counts(facts.member(e.place.member));
+        return e.traits.has(Trait::launcher_failed) && facts.counts(facts.member(e.place.member));
       });
   const auto place = [&](const EventRow& e) {
     return std::pair(facts.order(e.place.member), e.place.line);
   };
   for (const EventRow& e : facts.events)
     if (e.role == Role::recovery &&
-        (e.event_class == "job_completed" ||
-         (e.event_class == kLauncherCompleted && !another_failed)) &&
+        (e.traits.has(Trait::completed) ||
+         (e.traits.has(Trait::launcher_completed) && !another_failed)) &&
         facts.counts(facts.member(e.place.member)) &&
         facts.earlier_output.count(e.place.member) == 0 &&
         (last == nullptr || place(*last) < place(e)))
@@ -127,10 +127,7 @@ bool job_completed(const Facts& facts) {
 }
 
 bool uses_gpus(const Facts& facts) {
-  const auto of_gpu = [](const EventRow& e) {
-    return e.event_class.rfind("gpu_", 0) == 0 || e.event_class.rfind("cuda_", 0) == 0 ||
-           e.event_class.rfind("nccl_", 0) == 0 || e.event_class.rfind("nv", 0) == 0;
-  };
+  const auto of_gpu = [](const EventRow& e) { return e.traits.has(Trait::gpu_in_use); };
   return std::any_of(facts.events.begin(), facts.events.end(), of_gpu) ||
          std::any_of(facts.identities.begin(), facts.identities.end(),
                      [](const IdentityRow& i) { return i.source.rfind("nccl", 0) == 0; }) ||

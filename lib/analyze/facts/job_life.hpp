@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
@@ -15,9 +14,6 @@ std::vector<Host> hosts_of_job(const Facts& facts);
 
 // Machines that serve files and of which no rank is known; short names, sorted.
 std::vector<Host> storage_servers(const Facts& facts);
-
-// The class of "the job succeeded" in the words of whatever launched it.
-inline constexpr std::string_view kLauncherCompleted = "launcher_completed";
 
 // The framework's closing line of the run in question, the last by place; nullptr: none.
 const EventRow* closing_line(const Facts& facts);

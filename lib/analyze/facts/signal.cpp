@@ -93,7 +93,7 @@ class ProgramOutput {
     const rules::Rule* rule = pack.find(e.rule);
     if (rule == nullptr) return false;
     // A daemon that repeats the kernel's words may repeat those of another machine.
-    if (rule->origin == Origin::kernel && driver_word(e.event_class) &&
+    if (rule->origin == Origin::kernel && rule->meaning.traits.has(Trait::driver_number) &&
         repeats_kernel(unit_of(e.detail)))
       return true;
     if (members_.count(e.place.member) == 0) return false;
@@ -109,7 +109,7 @@ class ProgramOutput {
     const rules::Rule* rule = pack.find(e.rule);
     if (m != nullptr && rule != nullptr && rule->origin == Origin::any &&
         rule->meaning.cause != CauseKind::none && members_.count(m->id) == 0 &&
-        of_collector(*m, e.event_class))
+        of_collector(*m, rule->meaning.traits))
       return true;
     if (rule != nullptr && members_.count(e.place.member) == 0 &&
         (pods_.another(e) || of_another_job(e)))
@@ -143,7 +143,8 @@ class ProgramOutput {
       return Speaker::machine;  // of whichever program it was
     // What sets the clock speaks of the whole machine, and so does the kernel of its driver.
     const bool environment = rule->meaning.cause == CauseKind::environment &&
-                             rule->origin == Origin::any && e.event_class != "clock_stepped";
+                             rule->origin == Origin::any &&
+                             !rule->meaning.traits.has(Trait::clock_set);
     if (rule->meaning.cause != CauseKind::resource && rule->meaning.cause != CauseKind::shared &&
         !environment)
       return Speaker::job;
@@ -175,10 +176,6 @@ class ProgramOutput {
     }
     return any;
   }
-  // What the GPU's driver alone can say; that a link is down others see for themselves.
-  static bool driver_word(const std::string& event_class) {
-    return event_class.starts_with("gpu_xid/") || event_class.starts_with("nvswitch_sxid/");
-  }
   // A program, and none through which the kernel's own lines reach a log.
   static bool repeats_kernel(const std::string& unit) {
     static const re2::RE2 kCarriers(
@@ -195,20 +192,15 @@ class ProgramOutput {
   }
   // What whoever made the bundle ran afterwards: that a machine refused it, or lacks a command, is
   // no failure of the job.
-  static bool of_collector(const MemberRow& m, const std::string& event_class) {
+  static bool of_collector(const MemberRow& m, const Traits& traits) {
     static const re2::RE2 kCollector(
         R"((?i)(?:collect(?:or|ion|ing)?|gather(?:er|ing)?|sosreport|(?:support|debug|log)[_-]?bundle)(?:[._-].*)?)");
     static const re2::RE2 kTool(
         R"((?i)(?:ibstat(?:us)?|ibv_devinfo|ibnetdiscover|nvidia[_-]smi|lspci|lsmod|ethtool|iostat|mpstat|)"
         R"(vmstat|sar|df|mounts?|numactl|dmidecode|uname|uptime|lscpu|dcgmi|ipmitool|smartctl)(?:[._-].*)?)");
-    static constexpr std::string_view kRefusals[] = {"permission_denied", "command_missing",
-                                                     "file_missing", "shared_library_missing",
-                                                     "node_unreachable_ssh"};
     const std::string name = m.path.substr(m.path.rfind('/') + 1);
     return re2::RE2::FullMatch(name, kCollector) ||
-           (re2::RE2::FullMatch(name, kTool) &&
-            std::find(std::begin(kRefusals), std::end(kRefusals), event_class) !=
-                std::end(kRefusals));
+           (re2::RE2::FullMatch(name, kTool) && traits.has(Trait::refused_or_missing));
   }
   // Services that start jobs and keep their limits.
   static bool runs_jobs(const std::string& unit) {
@@ -346,10 +338,11 @@ void name_owners_of_xid_45(std::vector<Signal>& signals) {
     return std::pair(s.host ? std::string(*s.host) : "\x1f", s.gpu.value_or("\x1f"));
   };
   for (const Signal& s : signals)
-    if (s.event_class.starts_with("gpu_xid/") && s.event_class != "gpu_xid/45" && s.start)
+    if (s.meaning.traits.has(Trait::gpu_xid) && !s.meaning.traits.has(Trait::channel_removed) &&
+        s.start)
       others[part(s)].push_back(&s);
   for (Signal& s : signals) {
-    if (s.event_class != "gpu_xid/45" || !s.start || !s.after.empty()) continue;
+    if (!s.meaning.traits.has(Trait::channel_removed) || !s.start || !s.after.empty()) continue;
     const auto its = others.find(part(s));
     if (its == others.end()) continue;
     for (const Signal* other : its->second)
@@ -454,10 +447,11 @@ std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
   static const re2::RE2 kNamed(R"((?m)^cause=(\d{1,3})$)");
   const rules::Rule* rule = pack.find(e.rule);
   std::int64_t code = 0;
-  if (e.event_class != "gpu_xid/45" || rule == nullptr ||
+  if (rule == nullptr || !rules::meaning_of(*rule, e.code).traits.has(Trait::channel_removed) ||
       !re2::RE2::PartialMatch(e.detail, kNamed, &code))
     return {};
-  return fmt::format("gpu_xid/{}: {}", code, rules::meaning_of(*rule, code, {}, {}).title);
+  return rules::fill_class(rule->event_class, {{"code", std::to_string(code)}}) + ": " +
+         rules::meaning_of(*rule, code, {}, {}).title;
 }
 
 Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules::RulePack& pack,
@@ -544,13 +538,17 @@ std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const 
   return raised;
 }
 
+// Classes of exceptions that no rule knows: those of the rules that read such lines elsewhere.
+constexpr std::string_view kUnknownException = "py_exception", kAskedToStop = "launcher_teardown";
+
 // The meaning of an exception that no rule knows.
 void judge_unknown_exception(const std::string& type, Signal& s) {
   static const std::set<std::string> kEndings{"KeyboardInterrupt", "SystemExit", "SignalException",
                                               "GeneratorExit"};
   const std::size_t dot = type.rfind('.');
   const bool ending = kEndings.count(type.substr(dot == std::string::npos ? 0 : dot + 1)) > 0;
-  s.event_class = ending ? "launcher_teardown" : "py_exception";
+  s.event_class = ending ? kAskedToStop : kUnknownException;
+  s.meaning.traits = rules::traits_of_class(s.event_class);
   s.unknown_exception = true;
   s.meaning.severity = ending ? Severity::distributed : Severity::critical;
   s.meaning.role = ending ? Role::teardown : Role::root;
@@ -625,10 +623,12 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
   s.message = t.type + (t.message.empty() ? "" : ": " + t.message);
   for (const auto& [member, n] : lines) s.count = std::max(s.count, n);
   if (s.start) s.times.push_back(*s.start);
-  if (const rules::Rule* rule = s.rule.empty() ? nullptr : pack.find(s.rule); rule != nullptr)
+  if (const rules::Rule* rule = s.rule.empty() ? nullptr : pack.find(s.rule); rule != nullptr) {
     s.meaning = rule->meaning;
-  else
+    s.meaning.traits.add(rules::traits_of_class(s.event_class));  // of its number, if it has one
+  } else {
     judge_unknown_exception(t.type, s);
+  }
   // A web service that a program only warns of has ended it when nothing caught the exception:
   // often rank 0 alone calls it.
   const auto caught = [&](const TracebackRow* one) {
@@ -721,7 +721,7 @@ std::vector<const Signal*> timeouts(const std::vector<Signal>& signals) {
       broke = broke || s.meaning.severity >= Severity::distributed;
       continue;
     }
-    genuine = genuine || s.event_class != "nccl_watchdog_terminate";
+    genuine = genuine || !s.meaning.traits.has(Trait::watchdog_stop);
     out.push_back(&s);
   }
   if (broke && !genuine) out.clear();

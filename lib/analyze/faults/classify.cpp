@@ -299,6 +299,7 @@ Finding describe(const std::string& key, const Occurrences& group,
   f.analysis = Analysis::classify;
   f.subject = group.subject;
   f.event_class = first.event_class;
+  f.traits = first.meaning.traits;
   f.symptom = first.meaning.symptom;
   f.severity = first.meaning.severity;
   f.role = first.meaning.role;

@@ -66,8 +66,7 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
 // Every rank is connected to the store of rank 0, and to no other rank's: whoever else fails, such
 // connections have the same host at their end.
 bool to_the_store(const Edge& e) {
-  return e.signal->event_class == "torch_store_peer_lost" ||
-         e.signal->event_class == "torch_store_connect_timeout";
+  return e.signal->meaning.traits.has_any({Trait::store_lost, Trait::store_unreached});
 }
 
 // Other hosts that say that their connection to it broke.

@@ -148,7 +148,7 @@ Text blocked_rank(const Facts& facts) {
       if (p.rank) rank = p.rank;
     }
   for (const EventRow& e : facts.events) {
-    if (e.event_class != "os_hung_task" || !e.pid || !e.host) continue;
+    if (!e.traits.has(Trait::hung_task) || !e.pid || !e.host) continue;
     const auto it = trainers.find({short_host(*e.host), *e.pid});
     if (it == trainers.end()) continue;
     return it->second ? say(Phrase::kernel_blocked_rank, *e.host, *it->second)

@@ -53,7 +53,7 @@ bool rises(std::span<const double> loss, const DivergenceParams& params) {
 bool stopped_on_numbers(std::span<const Finding> classified) {
   return std::any_of(classified.begin(), classified.end(), [](const Finding& f) {
     return f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-           f.event_class == "train_nan_abort";
+           f.traits.has(Trait::nan_stop);
   });
 }
 

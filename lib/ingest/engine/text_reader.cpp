@@ -312,7 +312,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   if (match && reading_.pack.is_event(*match)) {
     keep_event(line, *match);
     used = true;
-  } else if (match && match->event_class == "log_suppressed") {
+  } else if (match && match->rule->meaning.traits.has(Trait::suppressed)) {
     used = count_suppressed(line, *match) || used;
   } else if (said.speaks_of_error && rules_ && !used && !match) {
     if (auto row = error_line(line, reading_)) {

@@ -1,0 +1,139 @@
+// What a rule says of its lines beyond severity, role and cause, for judgements that need to know
+// more. A rule names its traits (rules/*.json, schemas/rule-v1.json); code asks for a trait and
+// never for the class of a rule, so that another rule may say the same of other words.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+// clang-format off
+#define CULPRIT_TRAITS(TRAIT) \
+  /* the scheduler or a person ended the job */ \
+  TRAIT(scheduler_ended) \
+  /* the job used up the time it was granted */ \
+  TRAIT(time_limit) \
+  /* the machine was taken away for another job */ \
+  TRAIT(preempted) \
+  /* pods were ended or moved off their node */ \
+  TRAIT(pods_evicted) \
+  /* the scheduler no longer hears a node */ \
+  TRAIT(node_missed) \
+  /* a node was taken out of service */ \
+  TRAIT(node_drained) \
+  /* a launcher stops its processes and names them */ \
+  TRAIT(launcher_stop) \
+  /* a launcher says that one of its jobs failed */ \
+  TRAIT(launcher_failed) \
+  /* a launcher says that one of its jobs succeeded */ \
+  TRAIT(launcher_completed) \
+  /* the framework's closing line of a whole run */ \
+  TRAIT(completed) \
+  /* how a process ended: signal, exit code, limit */ \
+  TRAIT(process_end) \
+  /* a process left with another code than 0 */ \
+  TRAIT(nonzero_exit) \
+  /* an exception of which nothing but its type is known */ \
+  TRAIT(any_exception) \
+  /* a program reports an error of CUDA */ \
+  TRAIT(by_gpu) \
+  /* the program asked for more GPU memory than is free */ \
+  TRAIT(gpu_memory_full) \
+  /* a kernel touched memory that is not its own */ \
+  TRAIT(illegal_access) \
+  /* the driver's side of an illegal access */ \
+  TRAIT(access_fault) \
+  /* the driver cleans up after another fault of the GPU */ \
+  TRAIT(channel_removed) \
+  /* a number of the GPU's driver */ \
+  TRAIT(gpu_xid) \
+  /* a number that the driver of a GPU or switch alone can print */ \
+  TRAIT(driver_number) \
+  /* GPUs, CUDA or NCCL were at work */ \
+  TRAIT(gpu_in_use) \
+  /* the store of rank 0 was never reached */ \
+  TRAIT(store_unreached) \
+  /* the connection to the store of rank 0 broke */ \
+  TRAIT(store_lost) \
+  /* a collective took longer than its time-out */ \
+  TRAIT(watchdog_timeout) \
+  /* a watchdog ends its process */ \
+  TRAIT(watchdog_stop) \
+  /* the other end of a connection between ranks closed it */ \
+  TRAIT(remote_closed) \
+  /* the agents' meeting broke up */ \
+  TRAIT(rendezvous) \
+  /* not all agents came to the meeting */ \
+  TRAIT(rendezvous_timeout) \
+  /* there is no way to an address */ \
+  TRAIT(no_route) \
+  /* nobody listens at an address */ \
+  TRAIT(connection_refused) \
+  /* a machine does not answer to ssh */ \
+  TRAIT(ssh_unreachable) \
+  /* the address of a name is not known */ \
+  TRAIT(name_lookup) \
+  /* a file is not there */ \
+  TRAIT(file_missing) \
+  /* what a tool prints on a machine that lacks or refuses something */ \
+  TRAIT(refused_or_missing) \
+  /* the clock was set while the machine ran */ \
+  TRAIT(clock_set) \
+  /* a machine lost its power */ \
+  TRAIT(power_lost) \
+  /* the kernel names a process that does not move */ \
+  TRAIT(hung_task) \
+  /* a server of files speaks */ \
+  TRAIT(storage_server) \
+  /* the vendor's diagnostic of a GPU failed */ \
+  TRAIT(diagnostic_failed) \
+  /* ranks hold different numbers where they must be the same */ \
+  TRAIT(replicas_differ) \
+  /* the program stopped because of numbers that are none */ \
+  TRAIT(nan_stop) \
+  /* a step repeated on its GPU gave another result */ \
+  TRAIT(rerun_same_gpu_differs) \
+  /* a step repeated on its GPU gave the same result */ \
+  TRAIT(rerun_same_gpu_agrees) \
+  /* a step repeated on another GPU gave another result */ \
+  TRAIT(rerun_other_gpu_differs) \
+  /* a step repeated on another GPU gave the same result */ \
+  TRAIT(rerun_other_gpu_agrees) \
+  /* a logger left lines out and counts them */ \
+  TRAIT(suppressed)
+// clang-format on
+
+namespace culprit {
+
+#define CULPRIT_TRAIT(word) word,
+enum class Trait : std::uint8_t { CULPRIT_TRAITS(CULPRIT_TRAIT) };
+#undef CULPRIT_TRAIT
+
+std::string_view name(Trait trait);
+std::optional<Trait> trait_named(std::string_view word);
+
+class Traits {
+ public:
+  bool has(Trait trait) const { return bits_.test(static_cast<std::size_t>(trait)); }
+  bool has_any(std::initializer_list<Trait> traits) const {
+    for (const Trait trait : traits)
+      if (has(trait)) return true;
+    return false;
+  }
+  bool none() const { return bits_.none(); }
+  void add(Trait trait) { bits_.set(static_cast<std::size_t>(trait)); }
+  void add(const Traits& others) { bits_ |= others.bits_; }
+  bool operator==(const Traits&) const = default;
+
+ private:
+  std::bitset<64> bits_;
+};
+
+// Their words, in the order of the list.
+std::vector<std::string_view> names(const Traits& traits);
+
+}  // namespace culprit
