@@ -68,6 +68,7 @@ struct Case {
   bool ended_not_a_number = false;                     // the loss of its last step is none
   std::optional<std::int64_t> first_nan, last_finite;  // iterations of the loss or gradient norm
   Nanoseconds step_time = 0;                           // the usual one; 0: not known
+  Nanoseconds step_line_interval = 0;  // between two lines that report steps; 0: not known
   Scheduler scheduler = Scheduler::slurm;
   bool uses_gpus = true;    // false: no line speaks of a GPU, CUDA or NCCL
   bool incomplete = false;  // a part of the bundle could not be read

@@ -164,7 +164,8 @@ Text tells_of(StepId kind, const Text& whom) {
     case StepId::numerics: return say(Phrase::tells_program);
     case StepId::stopped_rank:
     case StepId::stuck_group:
-    case StepId::silent_rank: return say(Phrase::tells_hang);
+    case StepId::silent_rank:
+    case StepId::stood_still: return say(Phrase::tells_hang);
     default: return say(Phrase::tells_record);
   }
 }
@@ -226,7 +227,9 @@ rules::Effects effects_of(const Walk& w) {
   set(Effect::ended, std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
                                  [](const ExitFact& x) { return x.code != 0; }));
   set(Effect::broke, after_effects(w));
-  set(Effect::stood, timed_out(w) || fired(Analysis::hang));
+  set(Effect::stood,
+      timed_out(w) || fired(Analysis::hang) ||
+          stood_until(w, w.first.noticed ? w.first.noticed : w.incident.job_end).has_value());
   set(Effect::slow, fired(Analysis::slow));
   set(Effect::word,
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word));

@@ -425,6 +425,8 @@ Answer user_request(Walk& w) {
       begun && stop->start && stop->end && *stop->start < *begun && *stop->end >= *begun;
   const std::optional<Nanoseconds> when =
       of_another || outlived(w, *stop, stop->start) ? stop->end : stop->start;
+  if (const auto stood = stood_until(w, when))
+    return ruled_out(say(Phrase::stood_before_word, human_duration(*stood)));
   // What fails shortly after the word is clean-up; what fails much later failed in a run that went
   // on or came after.
   const bool cause_after = w.best() != nullptr && w.best()->start && when &&

@@ -107,6 +107,10 @@ bool after_effects(const Walk& w);
 // connection says no such thing.
 bool timed_out(const Walk& w);
 
+// For how long the job had made no step at that moment, where that is longer than a job that moves
+// goes without one. stood.cpp
+std::optional<Nanoseconds> stood_until(const Walk& w, const std::optional<Nanoseconds>& moment);
+
 // Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp
 bool ended_well(const Walk& w);
 

@@ -87,6 +87,10 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
       incident.last_progress = p.last.time_ns;
       incident.last_step = facts.evidence(p.last.place, {});
       incident.step_time = step_time_of(p);
+      incident.step_line_interval =
+          p.first.time_ns && p.rows > 1
+              ? (*p.last.time_ns - *p.first.time_ns) / static_cast<Nanoseconds>(p.rows - 1)
+              : 0;
     }
     if (p.first_nan && p.first_nan->iteration &&
         *p.first_nan->iteration <= incident.first_nan.value_or(*p.first_nan->iteration)) {

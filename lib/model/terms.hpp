@@ -65,6 +65,8 @@
   STEP(silent_rank) \
   /* Aegis DistError: at most two hosts report -> isolate those */ \
   STEP(distributed_errors) \
+  /* no step for long before the end, and nothing says why -> collect */ \
+  STEP(stood_still) \
   /* exit codes and signals that nothing explains */ \
   STEP(process_ended) \
   /* ByteRobust: crash without a culprit -> stop-time checks; hang -> collect */ \
