@@ -329,6 +329,12 @@ class Sieve {
     return (f.host && ends_.count(*f.host) != 0) || !ends_known_;
   }
 
+  // The job ran there, as far as its machines are known.
+  bool of_job(const Host& host) const {
+    const std::vector<Host>& hosts = incident_.job_hosts;
+    return hosts.empty() || std::binary_search(hosts.begin(), hosts.end(), host);
+  }
+
   bool passes(const Finding& f, CauseKind kind) {
     // Steps without a number are no sign that it passed.
     if (went_on(f) && !(kind == CauseKind::numerics && incident_.ended_not_a_number))
@@ -350,17 +356,19 @@ class Sieve {
     const bool of_host = kind == CauseKind::machine || kind == CauseKind::network ||
                          (kind == CauseKind::resource && f.origin != Origin::any) ||
                          (kind == CauseKind::environment && f.origin == Origin::scheduler);
-    if (of_host && f.host && !incident_.job_hosts.empty() &&
-        !std::binary_search(incident_.job_hosts.begin(), incident_.job_hosts.end(), *f.host))
+    if (of_host && f.host && !of_job(*f.host))
       return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, *f.host)), false;
+    if (kind == CauseKind::outside && !f.hosts.empty() &&
+        std::none_of(f.hosts.begin(), f.hosts.end(), [&](const Host& h) { return of_job(h); }))
+      return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, list(f.hosts))),
+             false;
     if (of_host && f.host &&
         std::binary_search(incident_.storage_servers.begin(), incident_.storage_servers.end(),
                            *f.host))
       return exclude(f, Exclusion::not_of_job, say(Phrase::serves_storage, *f.host)), false;
-    // To its peers a host that died looks like one that was never reached: of a job that made steps
-    // this is a consequence.
-    if (kind == CauseKind::environment &&
-        f.traits.has_any({Trait::no_route, Trait::rendezvous_timeout, Trait::ssh_unreachable}) &&
+    // To its peers a host that died looks like one that was never reached, and what is asked for
+    // when a job begins was there in one that made steps: here it is a consequence.
+    if (kind == CauseKind::environment && f.traits.has(Trait::setup_only) &&
         (incident_.last_iteration.value_or(0) > 0 || incident_.last_progress))
       return exclude(f, Exclusion::after_failure, say(Phrase::peers_were_reachable)), false;
     // Clocks are set when a machine starts; a job that begins later never sees it.

@@ -77,6 +77,8 @@
   TRAIT(ssh_unreachable) \
   /* the address of a name is not known */ \
   TRAIT(name_lookup) \
+  /* what a job lacks before its first step or never */ \
+  TRAIT(setup_only) \
   /* a file is not there */ \
   TRAIT(file_missing) \
   /* what a tool prints on a machine that lacks or refuses something */ \

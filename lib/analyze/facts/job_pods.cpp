@@ -72,6 +72,23 @@ JobPods::JobPods(const Facts& facts) {
     if (const MemberRow* m = facts.member(e.place.member);
         m != nullptr && m->text_kind == "kubernetes")
       see(object_of(e.message));
+  see_roles(facts);
+}
+
+// Output whose hosts are called after the roles of one job is of its pods, also where no line about
+// pods names one of them.
+void JobPods::see_roles(const Facts& facts) {
+  static const re2::RE2 kRole(
+      R"(([a-z0-9][a-z0-9.-]+)-(?:(master|launcher|leader|head|chief)|worker)-\d+)");
+  std::set<std::string> led, served;
+  for (const MemberRow& m : facts.members) {
+    if (!m.host || m.belonging != Belonging::job) continue;
+    std::string job, leader;
+    if (re2::RE2::FullMatch(*m.host, kRole, &job, &leader))
+      (leader.empty() ? served : led).insert(job);
+  }
+  for (const std::string& job : led)
+    if (served.count(job) != 0) stems_.insert(job);
 }
 
 bool JobPods::another(const EventRow& e) const {

@@ -18,6 +18,8 @@ class JobPods {
   bool another(const EventRow& e) const;
 
  private:
+  void see_roles(const Facts& facts);
+
   std::set<std::string> stems_;  // "titan-d34b" of titan-d34b-worker-13
 };
 
