@@ -59,6 +59,7 @@ struct Case {
       job_gpus;  // of hosts of which every rank's GPU is known: their PCI addresses
   // Some times have a zone and others none, and nothing tells that of the others.
   bool mixed_clocks = false;
+  bool zone_guessed = false;  // times without a zone were taken for UTC
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
   std::optional<Evidence> last_step = {};    // its line

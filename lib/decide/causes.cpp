@@ -335,6 +335,28 @@ class Sieve {
     return hosts.empty() || std::binary_search(hosts.begin(), hosts.end(), host);
   }
 
+  // It would be the fault of the machine that reports it.
+  static bool of_machine(const Finding& f, CauseKind kind) {
+    return kind == CauseKind::machine || kind == CauseKind::network ||
+           (kind == CauseKind::resource && f.origin != Origin::any) ||
+           (kind == CauseKind::environment && f.origin == Origin::scheduler);
+  }
+
+  // What machines report on which no process of the job ran has no part in it.
+  bool on_own_machines(const Finding& f, bool of_host) {
+    if (of_host && f.host && !of_job(*f.host))
+      return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, *f.host)), false;
+    if (f.traits.has(Trait::node_drained) && !f.hosts.empty() &&
+        std::none_of(f.hosts.begin(), f.hosts.end(), [&](const Host& h) { return of_job(h); }))
+      return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, list(f.hosts))),
+             false;
+    if (of_host && f.host &&
+        std::binary_search(incident_.storage_servers.begin(), incident_.storage_servers.end(),
+                           *f.host))
+      return exclude(f, Exclusion::not_of_job, say(Phrase::serves_storage, *f.host)), false;
+    return true;
+  }
+
   bool passes(const Finding& f, CauseKind kind) {
     // Steps without a number are no sign that it passed.
     if (went_on(f) && !(kind == CauseKind::numerics && incident_.ended_not_a_number))
@@ -353,19 +375,8 @@ class Sieve {
                      say(Phrase::few_and_only_warning, std::max<std::size_t>(1, f.hosts.size()),
                          incident_.hosts)),
              false;
-    const bool of_host = kind == CauseKind::machine || kind == CauseKind::network ||
-                         (kind == CauseKind::resource && f.origin != Origin::any) ||
-                         (kind == CauseKind::environment && f.origin == Origin::scheduler);
-    if (of_host && f.host && !of_job(*f.host))
-      return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, *f.host)), false;
-    if (kind == CauseKind::outside && !f.hosts.empty() &&
-        std::none_of(f.hosts.begin(), f.hosts.end(), [&](const Host& h) { return of_job(h); }))
-      return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, list(f.hosts))),
-             false;
-    if (of_host && f.host &&
-        std::binary_search(incident_.storage_servers.begin(), incident_.storage_servers.end(),
-                           *f.host))
-      return exclude(f, Exclusion::not_of_job, say(Phrase::serves_storage, *f.host)), false;
+    const bool of_host = of_machine(f, kind);
+    if (!on_own_machines(f, of_host)) return false;
     // To its peers a host that died looks like one that was never reached, and what is asked for
     // when a job begins was there in one that made steps: here it is a consequence.
     if (kind == CauseKind::environment && f.traits.has(Trait::setup_only) &&
@@ -390,13 +401,25 @@ class Sieve {
                      !f.start ? say(Phrase::undated_unconfirmed)
                               : say(Phrase::vague_time_unconfirmed, human_duration(f.uncertainty))),
              false;
-    if (const auto before = long_before(f); before && !corroborated(f, kind))
-      return exclude(f, Exclusion::over_before,
-                     say(Phrase::long_before_the_end, human_duration(*before))),
+    if (const auto before = long_before(f); before && !corroborated(f, kind)) {
+      const auto ahead = in_another_zone(f);
+      return exclude(f, ahead ? Exclusion::unplaced : Exclusion::over_before,
+                     ahead ? say(Phrase::before_failure_in_zone_behind,
+                                 human_duration(*first_sign() + *ahead - *f.start),
+                                 human_duration(-*ahead))
+                           : say(Phrase::long_before_the_end, human_duration(*before))),
              false;
-    if (kind == CauseKind::resource && of_foreign_process(f) && !out_.first_consequence &&
-        !corroborated(f, kind))
-      return exclude(f, Exclusion::unplaced, say(Phrase::undated_unconfirmed)), false;
+    }
+    // The kernel ended a process at once; whoever waits for it notices within its time-out.
+    if (kind == CauseKind::resource && of_foreign_process(f) && !corroborated(f, kind)) {
+      if (!out_.first_consequence)
+        return exclude(f, Exclusion::unplaced, say(Phrase::undated_unconfirmed)), false;
+      if (f.end && *f.end + f.uncertainty + params_.longest_timeout < *out_.first_consequence)
+        return exclude(f, Exclusion::over_before,
+                       say(Phrase::long_before_the_end,
+                           human_duration(*out_.first_consequence - *f.end))),
+               false;
+    }
     if (of_host && without_story(f, kind) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced, say(Phrase::job_without_times)), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
@@ -541,6 +564,22 @@ class Sieve {
     const auto witnesses = witnesses_.find(*f.host);
     return witnesses != witnesses_.end() && witnesses->second.size() > witnesses->second.count(&f);
   }
+
+  // How far the clock of a machine's fault would be ahead of the job's for the fault to stand right
+  // before the failure, where nothing tells the zone of either and that is what zones differ by.
+  std::optional<Nanoseconds> in_another_zone(const Finding& f) const {
+    constexpr Nanoseconds kStep = 30 * kMinute, kFarthest = 14 * kHour, kLead = 2 * kMinute;
+    const auto sign = first_sign();
+    if (!incident_.zone_guessed || f.origin == Origin::any || !f.start || !sign)
+      return std::nullopt;
+    const Nanoseconds apart = *f.start - *sign;
+    const Nanoseconds whole =
+        (apart + kLead + (apart > 0 ? 0 : -kStep + 1)) / kStep * kStep;  // rounded down
+    if (whole == 0 || std::abs(whole) > kFarthest || apart - whole > 0) return std::nullopt;
+    return whole;
+  }
+
+  std::optional<Nanoseconds> first_sign() const { return first_ ? first_ : out_.first_consequence; }
 
   // A machine's own log tells that some process crashed, of which the job may have none.
   static bool crash_of_any_process(const Finding& f, CauseKind kind) {
@@ -753,11 +792,18 @@ class Sieve {
                  f, Exclusion::after_failure,
                  say(Phrase::after_the_scheduler, human_duration(*f.start - *scheduler_spoke_))),
              false;
-    if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - slack > *first_)
-      return exclude(f, Exclusion::after_failure,
-                     say(first_is_cause_ ? Phrase::after_first_failure : Phrase::after_first_sign,
-                         human_duration(*f.start - *first_))),
-             false;
+    if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - slack > *first_) {
+      if (const auto ahead = in_another_zone(f); !ahead)
+        return exclude(f, Exclusion::after_failure,
+                       say(first_is_cause_ ? Phrase::after_first_failure : Phrase::after_first_sign,
+                           human_duration(*f.start - *first_))),
+               false;
+      else if (!corroborated(f, *kind_of(f)))
+        return exclude(f, Exclusion::unplaced,
+                       say(Phrase::before_failure_in_zone,
+                           human_duration(*first_ + *ahead - *f.start), human_duration(*ahead))),
+               false;
+    }
     if (*kind_of(f) == CauseKind::network && f.start && out_.first_consequence &&
         *out_.first_consequence - f.end.value_or(*f.start) > params_.network_lead)
       return exclude(f, Exclusion::over_before,

@@ -45,6 +45,8 @@ struct DecideParams {
   // (NCCL_IB_TIMEOUT 20, NCCL_IB_RETRY_CNT 7: about half a minute), is faulty though it came back.
   std::size_t keeps_failing = 3;
   Nanoseconds retried_for = 30 * kSecond;
+  // Who waits for a process that is gone gives up within that: the longest time-out in use.
+  Nanoseconds longest_timeout = 40 * kMinute;
   // Aegis: at most this many hosts with distributed errors are isolated without further proof.
   std::size_t few_reporters = 2;
 };

@@ -389,12 +389,26 @@ Answer resources(Walk& w) {
     for (const Finding* one : c->findings)
       if (of_host == nullptr && one->subject == Subject{SubjectKind::host, c->hosts.front()})
         of_host = one;
+  // What ran out on one machine now and on another before is what the job needs of each.
+  const bool elsewhere =
+      of_host != nullptr &&
+      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
+        return one.event_class == f.event_class && one.analysis == Analysis::classify &&
+               one.outcome == Outcome::fired && !one.hearsay && one.host &&
+               *one.host != *of_host->host &&
+               (one.origin == Origin::any || line_of(one).names_trainer) &&
+               (w.incident.job_hosts.empty() ||
+                std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(),
+                                   *one.host));
+      });
   if (limit)
     target(v,
            {SubjectKind::config, f.remedy == "enlarge_shm"   ? "size of /dev/shm"
                                  : f.remedy == "raise_limit" ? "memory limit of the job"
                                                              : f.remedy},
            confidence::kLimitReached, ids(c->findings));
+  else if (of_host != nullptr && elsewhere)
+    target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
   else if (of_host != nullptr)
     target(v, of_host->subject, of_host->confidence * confidence::kPartWithoutHost,
            ids(c->findings));

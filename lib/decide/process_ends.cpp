@@ -228,6 +228,9 @@ Answer setup_failure(Walk& w) {
     if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));
+  if (!host.empty() && w.incident.machines.count(host) > 0)
+    target(v, {SubjectKind::host, host}, c->confidence * confidence::kPartWithoutHost,
+           ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
   const std::string message = message_of(f);
   v.summary = say(

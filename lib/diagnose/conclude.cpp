@@ -148,6 +148,7 @@ decide::Case case_of(const Resolved& resolved) {
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
   incident.mixed_clocks = !facts.zone_known && mixed_clocks(facts);
+  incident.zone_guessed = !facts.zone_known;
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.any_training_output =

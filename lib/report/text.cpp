@@ -123,6 +123,11 @@ class TextPage {
     // Hosts are what people act on; finer parts stand behind them.
     std::vector<std::string> names;
     for (const json& t : member(verdict_, "targets")) names.push_back(target_name(document_, t));
+    // "gpu-r03: driver mismatch" has its host in front.
+    std::erase_if(names, [&](const std::string& name) {
+      return std::any_of(names.begin(), names.end(),
+                         [&](const std::string& other) { return other.starts_with(name + ": "); });
+    });
     std::string who;
     for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
     if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);

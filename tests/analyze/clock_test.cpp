@@ -396,6 +396,40 @@ TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
       << "no whole half hours apart";
 }
 
+// The kernel names the process that it ended, and the launcher the same one by the job's clock.
+TEST(Zones, AProcessThatFailedIsNamedOnBothClocks) {
+  const auto bundle = [](const char* kernel, const char* end, std::int64_t pid) {
+    Bundle b;
+    const MemberId journal = b.file("journal/cx-1.log", "", "cx-1");
+    EventRow& kill = b.event(journal, iso(kernel));
+    kill.severity = Severity::critical;
+    kill.role = Role::root;
+    kill.pid = 214471;
+    const MemberId console = b.file("train.log");
+    ExitRow x;
+    x.place.member = console;
+    x.time = iso(end);
+    x.code = -7;
+    x.pid = pid;
+    b.facts.exits.push_back(x);
+    b.resolve();
+    return b;
+  };
+  const auto ended = [](const Bundle& b) { return iso_utc(*b.facts.exits[0].time_ns); };
+  const Bundle container = bundle("2026-03-07T10:00:00+01:00", "2026-03-07T09:00:08", 214471);
+  EXPECT_EQ(ended(container), "2026-03-07T09:00:08Z") << "in UTC, beside hosts in local time";
+  EXPECT_TRUE(container.facts.zone_known);
+  const Bundle ahead = bundle("2026-03-07T10:00:00+01:00", "2026-03-07T17:00:08", 214471);
+  EXPECT_EQ(ended(ahead), "2026-03-07T09:00:08Z");
+  const Bundle neither = bundle("2026-03-07T10:00:00", "2026-03-07T09:00:08", 214471);
+  EXPECT_EQ(neither.when(0), "2026-03-07T09:00:00Z") << "how far they are apart is known";
+  EXPECT_FALSE(neither.facts.zone_known);
+  const Bundle another = bundle("2026-03-07T10:00:00", "2026-03-07T09:00:08", 214472);
+  EXPECT_EQ(another.when(0), "2026-03-07T10:00:00Z") << "of another process it says nothing";
+  const Bundle before = bundle("2026-03-07T10:00:00", "2026-03-07T08:50:00", 214471);
+  EXPECT_EQ(before.when(0), "2026-03-07T10:00:00Z") << "no whole half hours apart";
+}
+
 // slurmctld's log speaks of every job of the site; the name of the output says which is ours.
 TEST(SlurmJob, TheControllersLogFramesTheJobOfTheOutput) {
   Bundle b;

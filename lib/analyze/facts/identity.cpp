@@ -7,6 +7,7 @@
 #include <re2/re2.h>
 
 #include "analyze/facts/path_facts.hpp"
+#include "analyze/facts/rank_blocks.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -173,6 +174,7 @@ class Resolution {
     find_world_size();
     collect_ranks();
     place_small_job();
+    place_by_blocks(ranks_, facts_.world_size);
     index_processes();
     read_task_labels();
     place_members();
@@ -225,8 +227,13 @@ class Resolution {
   // The hosts that the lines of each member name.
   std::map<MemberId, std::set<Host>> hosts_in_lines() const {
     std::map<MemberId, std::set<Host>> out;
+    // What schedulers record are the machines of others.
+    std::set<MemberId> records;
+    for (const MemberRow& m : facts_.members)
+      if (m.text_kind == "scheduler" || m.text_kind == "slurm" || m.text_kind == "kubernetes")
+        records.insert(m.id);
     const auto vote = [&](MemberId member, const std::optional<Host>& host) {
-      if (host && !nameless_host(*host) && !is_address(*host))
+      if (host && !nameless_host(*host) && !is_address(*host) && records.count(member) == 0)
         out[member].insert(names_.canonical(*host));
     };
     for (const auto& e : facts_.events) vote(e.place.member, e.host);

@@ -27,7 +27,8 @@ struct PathTable {
   std::unique_ptr<re2::RE2> not_hosts_like;  // names of other things that are counted
   std::unique_ptr<re2::RE2>
       devices_like;  // machines and devices are both called so: "gpu-01", "train-04"
-  std::unique_ptr<re2::RE2> never_hosts_like;  // not even in a folder of hosts
+  std::unique_ptr<re2::RE2> never_hosts_like;      // not even in a folder of hosts
+  std::unique_ptr<re2::RE2> one_per_machine_like;  // files of which a machine has one
   std::unique_ptr<re2::RE2> job_output_like, other_programs_like, records_like;
 };
 
@@ -50,6 +51,7 @@ const PathTable& path_table() {
       table.not_hosts_like = compiled("not_hosts_like");
       table.devices_like = compiled("devices_like");
       table.never_hosts_like = compiled("never_hosts_like");
+      table.one_per_machine_like = compiled("one_per_machine_like");
       table.job_output_like = compiled("job_output_like");
       table.records_like = compiled("records_like");
       table.other_programs_like = compiled("other_programs_like");
@@ -196,6 +198,10 @@ bool of_one_machine(const MemberRow& m) {
   return m.kind == "file" && kKinds.count(m.text_kind) > 0;
 }
 
+bool named_as_one_of_machine(const MemberRow& m) {
+  return m.kind == "file" && re2::RE2::PartialMatch(m.path, *path_table().one_per_machine_like);
+}
+
 // Output of tools about a machine's GPUs, scrapes of an exporter: of a machine, or of one of its
 // GPUs.
 bool of_machine_or_device(const MemberRow& m) {
@@ -255,19 +261,23 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
   const auto frame = [](const std::string& path, const Part& p) {
     return path.substr(0, p.begin) + "*" + path.substr(p.begin + p.length);
   };
-  const auto fits = [](const MemberRow& m) { return of_one_machine(m) || of_machine_or_device(m); };
+  const auto fits = [](const MemberRow& m, const Part& p) {
+    if (of_one_machine(m) || of_machine_or_device(m)) return true;
+    const bool folder = p.begin + p.length < m.path.size() && m.path[p.begin + p.length] == '/';
+    return folder && named_as_one_of_machine(m);
+  };
   for (const MemberRow& m : members)
-    if (fits(m))
-      for (const Part& p : parts_of(m.path))
-        values[frame(m.path, p)].insert(m.path.substr(p.begin, p.length));
+    for (const Part& p : parts_of(m.path))
+      if (fits(m, p)) values[frame(m.path, p)].insert(m.path.substr(p.begin, p.length));
   for (MemberRow& m : members) {
-    if (!fits(m) || m.host) continue;
+    if (m.host) continue;
     for (const Part& p : parts_of(m.path)) {
+      if (!fits(m, p)) continue;
       const std::string value = m.path.substr(p.begin, p.length);
       if (values[frame(m.path, p)].size() < 2 || !numbered(value) || bare_number(value) ||
           long_number(value) || other_series(value))
         continue;
-      if (!of_one_machine(m) && like(value, path_table().devices_like)) continue;
+      if (of_machine_or_device(m) && like(value, path_table().devices_like)) continue;
       m.host = Host(value);
       m.attribution = "path, beside its siblings";
       break;
@@ -390,6 +400,10 @@ std::string name_without_numbers(std::string_view name) {
 bool system_log(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view file = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  for (const std::string_view folder : {"journal", "messages", "syslog", "dmesg", "kern"})
+    if (slash != std::string_view::npos && path.substr(0, slash).ends_with(folder) &&
+        (slash == folder.size() || path[slash - folder.size() - 1] == '/'))
+      return true;
   for (const std::string_view word : {"messages", "syslog", "journal", "kern.log", "dmesg", "kmsg"})
     if (file.find(word) != std::string_view::npos) return true;
   return false;

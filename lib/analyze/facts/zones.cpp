@@ -8,45 +8,16 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/path_facts.hpp"
+#include "analyze/facts/zone_joins.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
 namespace {
 
-constexpr Nanoseconds kFarthestZone = 14 * kHour;
 constexpr std::size_t kMostSources = 1'000;  // each file is held against all of them
 // Two logs of one job need not overlap; no zone is nearer to UTC than an hour.
 constexpr Nanoseconds kApart = 45 * kMinute;
-
-Nanoseconds rounded(Nanoseconds value, Nanoseconds step) {
-  return static_cast<Nanoseconds>(
-             std::llround(static_cast<double>(value) / static_cast<double>(step))) *
-         step;
-}
-
-// As the manifest's `timezones` names sources: kernel scheduler system ... training.
-std::string kind_of_source(const MemberRow& m) {
-  if (!m.text_kind.empty() && m.text_kind != "nccl") return m.text_kind;
-  const std::string_view name = std::string_view(m.path).substr(
-      m.path.rfind('/') == std::string::npos ? 0 : m.path.rfind('/') + 1);
-  const auto starts = [&](std::initializer_list<std::string_view> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view w) { return name.starts_with(w); });
-  };
-  if (starts({"slurmctld", "slurmd", "scontrol", "sacct", "sinfo", "squeue", "kubelet", "pbs_",
-              "mom_logs"}))
-    return "scheduler";
-  if (starts({"daemon.log", "auth.log"}) || system_log(m.path)) return "system";
-  return "training";
-}
-
-// What the daemons of the machine itself write, never a container.
-bool of_machine(const MemberRow& m) {
-  static const std::set<std::string> kKinds{"kernel", "scheduler", "system", "fabric-manager",
-                                            "bmc"};
-  return kKinds.count(kind_of_source(m)) > 0;
-}
 
 // "Asia/Singapore" and "+08:00" are one.
 bool same_zone(const line::Zone& a, const line::Zone& b) {
@@ -217,6 +188,27 @@ bool Zones::by_twice_recorded(Facts& facts) {
   return true;
 }
 
+// A process of the job that a machine's log names by its number when it failed.
+bool Zones::by_processes(Facts& facts) {
+  for (const Clock machines : {Clock::utc, Clock::local}) {
+    const auto shift = shift_by_processes(facts, machines);
+    if (!shift) continue;
+    if (machines == Clock::utc) {
+      job_ = {line::Zone::fixed(*shift), 0, true};
+    } else {
+      // Neither prints a zone: how far they stand apart is known, and nothing else.
+      facts.zone_known = false;
+      written_by_machines_ = -*shift;
+    }
+    if (*shift != 0)
+      facts.notes.push_back(machines == Clock::utc
+                                ? say(Phrase::zone_of_job_by_process, utc_text(*shift))
+                                : say(Phrase::zone_of_machines_by_process, utc_text(-*shift)));
+    return true;
+  }
+  return false;
+}
+
 // What the ends of a job leave in the logs of its machines, with a zone, against the moments when
 // its own output, without one, tells of failed communication: several machines that show one whole
 // shift, or one whose faults meet several ends.
@@ -361,7 +353,7 @@ void Zones::choose_for_job(Facts& facts) {
       job_ = {*zone, 0, true};
       return;
     }
-  if (by_twice_recorded(facts)) return;
+  if (by_twice_recorded(facts) || by_processes(facts)) return;
   by_file_times(facts);
   if (written_by_job_) {
     job_ = {line::Zone::fixed(*written_by_job_), 0, true};
@@ -371,13 +363,15 @@ void Zones::choose_for_job(Facts& facts) {
   Nanoseconds either = 0;  // between that zone and UTC, where nothing shows which it is
   if (const line::Zone* hosts = zone_of_all_hosts(); hosts != nullptr) {
     const Fit as_hosts = fit(facts, *hosts), as_utc = fit(facts, line::Zone());
-    if (as_hosts != Fit::apart && as_hosts <= as_utc) {
+    const bool utc_only = as_hosts != Fit::apart && as_utc != Fit::apart &&
+                          !failure_echoes(facts, *hosts) && failure_echoes(facts, line::Zone());
+    if (as_hosts != Fit::apart && as_hosts <= as_utc && !utc_only) {
       job_ = {*hosts, 0, true};
       return;
     }
-    if (as_hosts == Fit::later && as_utc == Fit::within)
+    if (as_hosts == Fit::later && as_utc == Fit::within && !utc_only)
       either = std::abs(hosts->offset(days_from_civil(2026, 1, 1) * 24 * kHour)) + kHour;
-    if (as_hosts == Fit::apart && as_utc != Fit::apart) {
+    if ((as_hosts == Fit::apart && as_utc != Fit::apart) || utc_only) {
       job_ = {line::Zone(), 0, true};
       facts.notes.push_back(say(Phrase::job_clock_utc));
       return;

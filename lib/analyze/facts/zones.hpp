@@ -28,6 +28,7 @@ class Zones {
   void read_words(const Facts& facts);
   void choose_for_job(Facts& facts);
   bool by_twice_recorded(Facts& facts);
+  bool by_processes(Facts& facts);
   bool by_echoes(Facts& facts);
   bool by_recorders(Facts& facts);
   void by_file_times(const Facts& facts);

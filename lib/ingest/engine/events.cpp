@@ -61,6 +61,8 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   row.scope = match.scope;
   row.code = match.code;
   row.host = reading.host_of(line.line.prefix);
+  if (const auto& address = line.line.prefix.address; !row.host && address)
+    row.host = Host(*address);
   row.rank = line.line.prefix.rank;
   row.local_rank = line.line.prefix.local_rank;
   row.pid = line.line.prefix.pid;

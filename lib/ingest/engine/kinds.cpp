@@ -201,6 +201,16 @@ bool metrics(const Head& head) {
                                  16) >= 90;
 }
 
+// It speaks of all jobs and nodes of the site, and is the log of none of them.
+bool slurm_controller(const Head& head) {
+  return (head_has(head, "JobId=") || head_has(head, "update_node: node")) &&
+         (head_has(head, "_job_complete: ") || head_has(head, "_slurm_rpc_") ||
+          head_has(head, "sched: ") || head_has(head, "sched/backfill: ")) &&
+         share_of_lines(head, [](std::string_view text) {
+           return starts(text, "[20") && text.find("] ") != std::string_view::npos;
+         }) >= 90;
+}
+
 bool source_code(const Head& head) {
   return ends(head.base(),
               {".py",  ".pyx", ".cc",   ".cpp",  ".cu",    ".cuh",   ".c",      ".h",
@@ -245,6 +255,7 @@ constexpr TextKind kKinds[] = {
     {"source", "programs, scripts and prose: no log", "source", source_code},
     {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
     {"slurm-accounting", "sacct by itself", "slurm", slurm_accounting},
+    {"slurm-controller", "slurmctld.log", "scheduler", slurm_controller},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},

@@ -97,6 +97,12 @@ void TextReader::keep_clock(const TextLine& line) {
     return;
   if (clocks_kept_ >= kClocksPerMember) return;
   ++clocks_kept_;
+  // "PROCESSOR 0:c06f2 TIME 1793159900 SOCKET 1": a machine check has the seconds since 1970.
+  static const re2::RE2 kMachineCheck(R"(\[Hardware Error\]: PROCESSOR \S+ TIME (1\d{9}) )");
+  if (std::int64_t seconds = 0; prefix.time.clock == Clock::boot &&
+                                re2::RE2::PartialMatch(line.line.message, kMachineCheck, &seconds))
+    return reading_.sink.put(ClockRow{line.place, Timestamp{Clock::utc, seconds * kSecond, kSecond},
+                                      prefix.time, 0, reading_.host_of(prefix), "kernel"});
   reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message),
                              reading_.host_of(prefix), "kernel"});
 }

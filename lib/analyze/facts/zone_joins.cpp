@@ -1,0 +1,119 @@
+// Moments that a job and its machines both record, each on its own clock.
+#include "analyze/facts/zone_joins.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analyze/facts/path_facts.hpp"
+
+namespace culprit::analyze {
+
+Nanoseconds rounded(Nanoseconds value, Nanoseconds step) {
+  return static_cast<Nanoseconds>(
+             std::llround(static_cast<double>(value) / static_cast<double>(step))) *
+         step;
+}
+
+// As the manifest's `timezones` names sources: kernel scheduler system ... training.
+std::string kind_of_source(const MemberRow& m) {
+  if (!m.text_kind.empty() && m.text_kind != "nccl") return m.text_kind;
+  const std::string_view name = std::string_view(m.path).substr(
+      m.path.rfind('/') == std::string::npos ? 0 : m.path.rfind('/') + 1);
+  const auto starts = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view w) { return name.starts_with(w); });
+  };
+  if (starts({"slurmctld", "slurmd", "scontrol", "sacct", "sinfo", "squeue", "kubelet", "pbs_",
+              "mom_logs"}))
+    return "scheduler";
+  if (starts({"daemon.log", "auth.log"}) || system_log(m.path)) return "system";
+  return "training";
+}
+
+// What the daemons of the machine itself write, never a container.
+bool of_machine(const MemberRow& m) {
+  static const std::set<std::string> kKinds{"kernel", "scheduler", "system", "fabric-manager",
+                                            "bmc"};
+  return kKinds.count(kind_of_source(m)) > 0;
+}
+
+namespace {
+
+// As printed, in the year that is nearest to `other`.
+Nanoseconds printed(const Timestamp& t, Nanoseconds other) {
+  return t.clock == Clock::local_no_year ? with_year(t.ns, nearest_year(t.ns, other)) : t.ns;
+}
+
+bool without_zone(const Timestamp& t) {
+  return t.clock == Clock::local || t.clock == Clock::local_no_year;
+}
+
+}  // namespace
+
+std::optional<Nanoseconds> shift_by_processes(const Facts& facts, Clock machines) {
+  constexpr Nanoseconds kLater = 3 * kMinute;  // launchers look at their processes now and then
+  constexpr std::int64_t kLeastPid = 300;      // smaller ones are the same in every container
+  std::multimap<std::int64_t, const ExitRow*> ends;
+  for (const ExitRow& x : facts.exits)
+    if (x.pid && *x.pid >= kLeastPid && x.code != 0 && without_zone(x.time))
+      ends.emplace(*x.pid, &x);
+  if (ends.empty()) return std::nullopt;
+  std::set<Nanoseconds> shifts;
+  for (const EventRow& e : facts.events) {
+    const MemberRow* m = facts.member(e.place.member);
+    const bool on_clock =
+        machines == Clock::utc ? e.time.clock == Clock::utc : without_zone(e.time);
+    if (!e.pid || !on_clock || e.severity < Severity::distributed || m == nullptr ||
+        !of_machine(*m))
+      continue;
+    for (auto [at, last] = ends.equal_range(*e.pid); at != last; ++at) {
+      const ExitRow& x = *at->second;
+      if (x.host && e.host && *x.host != *e.host) continue;
+      // Neither has a year: both get the same.
+      const bool one_has_year =
+          x.time.clock == Clock::local || e.time.clock != Clock::local_no_year;
+      const Nanoseconds machine = e.time.clock == Clock::local_no_year && one_has_year
+                                      ? printed(e.time, x.time.ns)
+                                      : e.time.ns;
+      const Nanoseconds job = one_has_year ? printed(x.time, machine) : x.time.ns;
+      const Nanoseconds whole = rounded(job - machine, 30 * kMinute);
+      const Nanoseconds late = job - machine - whole;
+      if (late >= -kSecond && late <= kLater && std::abs(whole) <= kFarthestZone)
+        shifts.insert(whole);
+    }
+  }
+  return shifts.size() == 1 ? std::optional(*shifts.begin()) : std::nullopt;
+}
+
+bool failure_echoes(const Facts& facts, const line::Zone& zone) {
+  constexpr Nanoseconds kEchoes = 2 * kMinute;
+  std::optional<Nanoseconds> newest;  // of the machines, for years that are not printed
+  for (const EventRow& e : facts.events)
+    if (e.time.clock == Clock::utc) newest = std::max(newest.value_or(e.time.ns), e.time.ns);
+  if (!newest) return false;
+  std::optional<Nanoseconds> failed;
+  const auto see = [&](const Timestamp& t, MemberId member) {
+    const MemberRow* m = facts.member(member);
+    if (!without_zone(t) || m == nullptr || of_machine(*m)) return;
+    const Nanoseconds at = zone.utc(printed(t, *newest));
+    failed = std::min(failed.value_or(at), at);
+  };
+  for (const ExitRow& x : facts.exits)
+    if (x.code != 0) see(x.time, x.place.member);
+  for (const EventRow& e : facts.events)
+    if (e.role == Role::cascade && e.severity == Severity::distributed && !e.elsewhere)
+      see(e.time, e.place.member);
+  if (!failed) return false;
+  return std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
+    const MemberRow* m = facts.member(e.place.member);
+    return e.time.clock == Clock::utc && e.role == Role::root &&
+           e.severity >= Severity::distributed && m != nullptr && of_machine(*m) &&
+           std::max(e.time.ns, e.last_time.ns) <= *failed + kSecond &&
+           std::max(e.time.ns, e.last_time.ns) >= *failed - kEchoes;
+  });
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,32 @@
+// Moments that a job and its machines both record, each on its own clock.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analyze/facts/facts.hpp"
+#include "line/zone.hpp"
+
+namespace culprit::analyze {
+
+inline constexpr Nanoseconds kFarthestZone = 14 * kHour;
+
+Nanoseconds rounded(Nanoseconds value, Nanoseconds step);
+
+// As the manifest's `timezones` names sources: kernel scheduler system ... training.
+std::string kind_of_source(const MemberRow& m);
+
+// What the daemons of the machine itself write, never a container.
+bool of_machine(const MemberRow& m);
+
+// How far the printed clock of the job is ahead of that of its machines (`machines`: those that
+// print a zone, or those that print none), by processes whose failure a machine's log tells with
+// their number and whose end the job's launcher tells. None where there is no such process, or
+// two of them show different shifts.
+std::optional<Nanoseconds> shift_by_processes(const Facts& facts, Clock machines);
+
+// Taken for `zone`, the job's first failed communication or bad end is within two minutes after
+// something that a machine, whose log has a zone, tells of itself.
+bool failure_echoes(const Facts& facts, const line::Zone& zone);
+
+}  // namespace culprit::analyze
