@@ -77,6 +77,7 @@ struct Case {
   Holdings holds;
   std::vector<Host> all_hosts;                // that ran the job, or that the bundle names; sorted
   std::vector<std::pair<Rank, Host>> places;  // rank and its host; sorted
+  std::map<Rank, LocalRank> local_ranks;      // as far as they are known
   bool any_training_output = false;
   std::vector<std::pair<std::string, std::vector<Host>>>
       switches;            // what hosts hang on, and pods, with the hosts of this incident

@@ -491,13 +491,13 @@ class Sieve {
   }
 
   // How far a time of the scheduler may be from one of a machine for their zones alone.
-  Nanoseconds zones_apart() const { return incident_.mixed_clocks ? 14 * kHour : 0; }
+  Nanoseconds widest_zone() const { return incident_.mixed_clocks ? 14 * kHour : 0; }
 
   // Over for so long before the job ended that it explains the end only if the job ran then, of
   // which nothing tells.
   std::optional<Nanoseconds> long_before(const Finding& f) const {
     const auto word =
-        scheduler_spoke_ ? std::optional(*scheduler_spoke_ - zones_apart()) : std::nullopt;
+        scheduler_spoke_ ? std::optional(*scheduler_spoke_ - widest_zone()) : std::nullopt;
     const auto sign = out_.first_consequence ? out_.first_consequence
                       : incident_.job_end    ? incident_.job_end
                                              : word;
@@ -785,8 +785,8 @@ class Sieve {
       return sign && *sign > *scheduler_spoke_ + kMinute;
     };
     if (f.start && f.origin != Origin::any && scheduler_spoke_ && !corroborated(f, *kind_of(f)) &&
-        *f.start - f.uncertainty - kMinute - zones_apart() > *scheduler_spoke_ &&
-        !apart_as_zones(*f.start, *scheduler_spoke_) && !goes_on(out_.first_consequence) &&
+        *f.start - f.uncertainty - kMinute - widest_zone() > *scheduler_spoke_ &&
+        !zones_apart(*f.start, *scheduler_spoke_) && !goes_on(out_.first_consequence) &&
         !goes_on(incident_.last_progress))
       return exclude(
                  f, Exclusion::after_failure,
@@ -864,11 +864,6 @@ bool leads_to(const Finding& cause, const std::string& event_class) {
         (one.find('{') == std::string::npos && event_class.rfind(one + "/", 0) == 0))
       return true;
   return false;
-}
-
-bool apart_as_zones(Nanoseconds a, Nanoseconds b) {
-  const Nanoseconds rest = std::abs(a - b) % (30 * kMinute);
-  return std::abs(a - b) > 20 * kMinute && std::min(rest, 30 * kMinute - rest) < 2 * kMinute;
 }
 
 bool went_on(const Case& incident, const DecideParams& params, const Finding& f) {

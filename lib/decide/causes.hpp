@@ -50,9 +50,6 @@ struct FirstFailure {
 };
 
 FirstFailure first_failure(const Case& incident, const DecideParams& params);
-
-// Clocks of two zones are whole half hours apart, and so seem their words on one moment.
-bool apart_as_zones(Nanoseconds a, Nanoseconds b);
 // The job completed steps after it.
 bool went_on(const Case& incident, const DecideParams& params, const Finding& f);
 

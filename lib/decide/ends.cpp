@@ -339,8 +339,7 @@ namespace {
 // The job still made steps minutes later, or failed hours later: the word was another job's.
 bool outlived(const Walk& w, const Finding& word, const std::optional<Nanoseconds>& said) {
   const auto before = [&](const std::optional<Nanoseconds>& sign, Nanoseconds slack) {
-    return said && sign && *said + word.uncertainty + slack < *sign &&
-           !apart_as_zones(*said, *sign);
+    return said && sign && *said + word.uncertainty + slack < *sign && !zones_apart(*said, *sign);
   };
   return before(w.incident.last_progress, w.params.cleanup) ||
          before(w.first.first_consequence, 2 * kHour);
@@ -451,7 +450,7 @@ Answer user_request(Walk& w) {
     if (when && *f.start + f.uncertainty + 2 * kSecond < *when)
       return ruled_out(say(Phrase::communication_failed_before_scheduler));
     if (when && f.symptom == Symptom::job_hang && *f.start > *when + 5 * kMinute &&
-        !apart_as_zones(*f.start, *when) && timed_out(w))
+        !zones_apart(*f.start, *when) && timed_out(w))
       return ruled_out(say(Phrase::waited_on_after_scheduler));
     // As near as the clocks allow: whoever is asked to stop does not abort.
     if (when && *f.start < *when && f.symptom != Symptom::job_hang &&

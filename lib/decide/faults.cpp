@@ -10,6 +10,7 @@
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/ranges.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::decide {
@@ -568,6 +569,30 @@ static std::set<std::string> gpus_of_runs_before(const Walk& w) {
   return out;
 }
 
+namespace {
+
+// The GPU that all these ranks were: the same of one machine of several, which one run gives to one
+// rank alone.
+struct OneGpu {
+  Host host;
+  LocalRank local{};
+};
+std::optional<OneGpu> one_gpu_of(const Case& incident, const std::set<Rank>& ranks) {
+  if (ranks.size() < 2 || incident.hosts < 2) return std::nullopt;
+  std::optional<OneGpu> out;
+  for (const Rank rank : ranks) {
+    const auto place = std::find_if(incident.places.begin(), incident.places.end(),
+                                    [&](const auto& one) { return one.first == rank; });
+    const auto local = incident.local_ranks.find(rank);
+    if (place == incident.places.end() || local == incident.local_ranks.end()) return std::nullopt;
+    if (out && (out->host != place->second || out->local != local->second)) return std::nullopt;
+    out = OneGpu{place->second, local->second};
+  }
+  return out;
+}
+
+}  // namespace
+
 Answer illegal_access(Walk& w) {
   const Cause* c = w.best(CauseKind::device_or_program);
   if (c == nullptr) return ruled_out(say(Phrase::no_illegal_access_first));
@@ -592,6 +617,17 @@ Answer illegal_access(Walk& w) {
   Verdict& v = w.verdict;
   v.symptom = Symptom::cuda_error;
   v.start = c->start;
+  if (const auto one = one_gpu_of(w.incident, ranks); one && devices.size() < 2) {
+    v.action = Action::isolate;
+    v.precision = Precision::exact;
+    target(v, {SubjectKind::host, one->host}, confidence::kDeviceAgainAndAgain, ids(c->findings));
+    v.summary = say(Phrase::one_gpu_as_several_ranks, number_of(one->local), one->host,
+                    inside(c->findings.front()->title),
+                    to_ranges(std::vector<Rank>(ranks.begin(), ranks.end())));
+    drain(w, one->host, c->findings.front()->event_class);
+    next(v, NextKind::plan, say(Phrase::field_diagnostic_of_gpu));
+    return taken(say(Phrase::same_gpu_in_each_run));
+  }
   if (devices.size() > 1 || (devices.empty() && ranks.size() > 1)) {
     v.action = Action::rollback;
     target(v, place != nullptr ? place->subject : Subject{SubjectKind::code, "the program"},

@@ -49,7 +49,7 @@ std::optional<Nanoseconds> stood_until(const Walk& w, const std::optional<Nanose
   if (!moment || !c.last_progress || ended_well(w)) return std::nullopt;
   const Nanoseconds stood = *moment - *c.last_progress;
   if (stood < longest_without_step(w)) return std::nullopt;
-  if (apart_as_zones(*moment, *c.last_progress) && !by_own_clock(w, *moment)) return std::nullopt;
+  if (zones_apart(*moment, *c.last_progress) && !by_own_clock(w, *moment)) return std::nullopt;
   return stood;
 }
 

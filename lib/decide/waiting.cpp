@@ -71,7 +71,8 @@ Text since(const Walk& w) {
 Text doing(const Finding& f) {
   const Text& reason = hang_of(f).reason;
   if (!hang_of(f).state.empty()) return say(Phrase::is_so, reason);
-  return hang_of(f).wait == WaitKind::call ? say(Phrase::is_in, reason) : reason;
+  const bool call = hang_of(f).wait == WaitKind::call || hang_of(f).wait == WaitKind::lock;
+  return call ? say(Phrase::is_in, reason) : reason;
 }
 
 // "one rank waits for it", "7 ranks wait for them"; "" when nobody is known to.
@@ -132,7 +133,7 @@ Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const
 }
 
 // The program asks something outside the job, inside the training loop, and waits for the answer.
-Answer service_waited(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
+Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   v.action = Action::rollback;
   v.precision = Precision::exact;
@@ -141,10 +142,14 @@ Answer service_waited(Walk& w, const Finding& f, std::span<const Finding* const>
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
   std::vector<Text> names;
   for (const Finding* s : sure) names.push_back(waiter_name(*s));
-  v.summary =
-      say(Phrase::hung_on_service, list(names), hang_of(f).reason,
-          hang_of(f).code.empty() ? Text() : say(Phrase::in_brackets, hang_of(f).code), since(w));
-  next(v, NextKind::plan, say(Phrase::give_it_a_timeout));
+  v.summary = say(Phrase::hung_on_service, list(names), doing(f),
+                  hang_of(f).code.empty() || hang_of(f).role == "dataloader"
+                      ? Text()  // the reason has the place
+                      : say(Phrase::in_brackets, hang_of(f).code),
+                  since(w));
+  next(v, NextKind::plan,
+       say(hang_of(f).wait == WaitKind::lock ? Phrase::unlock_the_loader
+                                             : Phrase::give_it_a_timeout));
   collect_more(w);
   return taken(f.why);
 }
@@ -178,11 +183,14 @@ Answer probably_stopped(Walk& w, const Finding& f, std::span<const Finding* cons
   return taken(f.why);
 }
 
+// Somebody stopped the process or looks at it: the machine is none the worse for it.
+bool held(const Finding& f) { return hang_of(f).state == "T" || hang_of(f).state == "t"; }
+
 // They stopped the job: their machines are taken out.
 Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   v.precision = Precision::exact;
-  v.action = Action::isolate;
+  v.action = held(f) ? Action::repair : Action::isolate;
   by_state(v, f);
   std::set<Host> hosts;
   bool nameless = false;
@@ -211,7 +219,8 @@ Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const
       say(Phrase::hung_because_stopped, list(names),
           device ? say(Phrase::inside_a_collective) : Text(), what, waiting_for(f, several));
   v.summary += since(w);
-  for (const Host& host : hosts) drain(w, host, "hang");
+  if (!held(f))
+    for (const Host& host : hosts) drain(w, host, "hang");
   if (nameless) next(v, NextKind::collect, say(Phrase::collect_job_json_for_rank));
   if (kind_is(f, StopKind::device_stopped))
     next(v, NextKind::plan, say(Phrase::checks_of_device));
@@ -313,7 +322,10 @@ Answer stopped_rank(Walk& w) {
   v.symptom = f.symptom;
   v.start = f.start;
   if (code(f)) return program_stopped(w, f, sure);
-  if (hang_of(f).wait == WaitKind::service) return service_waited(w, f, sure);
+  // A worker of a data loader that stands on a lock, which it got from its parent when it was
+  // forked or shares with a thread of its own.
+  const bool deadlock = hang_of(f).wait == WaitKind::lock && hang_of(f).role == "dataloader";
+  if (hang_of(f).wait == WaitKind::service || deadlock) return program_waited(w, f, sure);
   if (exact) return machine_stopped(w, f, sure);
   const Host machine = machine_of(sure);
   if (const Finding* kernel = kernel_of_machine(w, machine))

@@ -140,6 +140,8 @@ decide::Case case_of(const Resolved& resolved) {
   sort_rows(incident.all_hosts);
   for (const RankRow& r : facts.ranks)
     if (r.host) incident.places.emplace_back(r.rank, *r.host);
+  for (const RankRow& r : facts.ranks)
+    if (r.local_rank) incident.local_ranks.emplace(r.rank, *r.local_rank);
   sort_rows(incident.places);
   for (const IdentityRow& i : facts.identities)
     if (i.source == "pod" && i.host)

@@ -48,6 +48,11 @@ Nanoseconds with_year(Nanoseconds in_2000, std::int64_t year) {
   return days_from_civil(year, date.month, date.day) * kDay + in_2000 % kDay;
 }
 
+bool zones_apart(Nanoseconds a, Nanoseconds b) {
+  const Nanoseconds rest = std::abs(a - b) % (30 * kMinute);
+  return std::abs(a - b) > 20 * kMinute && std::min(rest, 30 * kMinute - rest) < 2 * kMinute;
+}
+
 std::int64_t nearest_year(Nanoseconds in_2000, Nanoseconds moment) {
   const std::int64_t year = civil_from_days(moment / kDay).year;
   std::int64_t best = year - 1;

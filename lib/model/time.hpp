@@ -46,6 +46,9 @@ CivilDate civil_from_days(std::int64_t days);
 Nanoseconds with_year(Nanoseconds in_2000, std::int64_t year);
 std::int64_t nearest_year(Nanoseconds in_2000, Nanoseconds moment);
 
+// Whole half hours apart, to two minutes: as one moment is on clocks of two zones.
+bool zones_apart(Nanoseconds a, Nanoseconds b);
+
 // "2026-11-21T03:19:38.601Z"; fractional digits: 0, 3, 6 or 9, as few as lose nothing.
 std::string iso_utc(Nanoseconds ns);
 // "1.5 s", "240 s", "35 min": for sentences, two significant digits at most where it matters.

@@ -157,5 +157,28 @@ TEST(ProcessTree, CyclesAndRepeats) {
     EXPECT_EQ(s.facts.processes[i].role, first[i].role);
 }
 
+TEST(ProcessTree, SiblingsOfATrainerWithItsCommandAreTrainersInTheOrderOfRanks) {
+  Scene s;
+  for (std::int64_t r = 8; r < 12; ++r) {
+    RankRow rank;
+    rank.rank = Rank(r);
+    rank.host = Host("cx-2");
+    if (r == 8) rank.pid = 501;
+    s.facts.ranks.push_back(rank);
+  }
+  for (std::int64_t pid = 501; pid < 505; ++pid)
+    s.process(pid, 400, "python -u train.py --config a.toml",
+              pid == 501 ? std::optional(Rank(8)) : std::nullopt, "cx-2");
+  s.process(505, 400, "python -u serve.py", {}, "cx-2");
+  assign_roles(s.facts);
+  EXPECT_EQ(s.role(503, "cx-2"), "trainer");
+  EXPECT_EQ(s.role(505, "cx-2"), "") << "another program of the same parent";
+  EXPECT_EQ(s.facts.processes[2].rank, Rank(10));
+  s.facts.ranks[0].pid = 504;
+  s.facts.processes[2].rank.reset();
+  assign_roles(s.facts);
+  EXPECT_FALSE(s.facts.processes[2].rank) << "the one that is known does not stand in that order";
+}
+
 }  // namespace
 }  // namespace culprit::analyze

@@ -29,9 +29,12 @@ TEST(RankBlocks, NothingWhereTheBlocksAreNotSure) {
   mixed[Rank(22)].host = Host("cx-3");
   place_by_blocks(mixed, 32);
   EXPECT_FALSE(mixed[Rank(21)].host) << "two machines in one block";
-  auto thin = ranks_on(8, 32, {17, 18, 19, 20, 21});
+  auto thin = ranks_on(8, 32, {17, 18, 19, 20, 21, 23});
   place_by_blocks(thin, 32);
   EXPECT_FALSE(thin[Rank(21)].host) << "less than half of the block is known";
+  auto ends = ranks_on(8, 16, {1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14});
+  place_by_blocks(ends, 16);
+  EXPECT_EQ(ends[Rank(9)].host, Host("cx-1")) << "both ends of each block are known";
   auto unknown = ranks_on(8, 32, {21});
   place_by_blocks(unknown, 0);
   EXPECT_FALSE(unknown[Rank(21)].host) << "how many ranks there are is not known";

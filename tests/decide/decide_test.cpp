@@ -234,6 +234,25 @@ TEST(Ladder, IllegalAccessesOfEarlierRunsOnOtherGPUs) {
       << "at another time: another program";
 }
 
+// The job was placed anew for each run, and died each time where the same GPU was.
+TEST(Ladder, OneGpuAsSeveralRanksIsNotTheProgram) {
+  const auto verdict = [](LocalRank second) {
+    Finding launch = finding("cuda_launch_failure", Severity::critical, Role::root,
+                             Scope::user_code, "", 500 * kMinute, Symptom::cuda_error);
+    launch.cause = CauseKind::device_or_program;
+    launch.ranks = Ranks({6, 14});
+    Case c = job({launch});
+    c.places = {{Rank(6), Host("n02")}, {Rank(14), Host("n02")}};
+    c.local_ranks = {{Rank(6), LocalRank(6)}, {Rank(14), second}};
+    return decide::decide(c);
+  };
+  const Verdict same = verdict(LocalRank(6));
+  EXPECT_EQ(same.action, Action::isolate);
+  ASSERT_EQ(same.targets.size(), 1u);
+  EXPECT_EQ(same.targets[0].subject.id, "n02");
+  EXPECT_EQ(verdict(LocalRank(2)).action, Action::rollback) << "two GPUs of one run";
+}
+
 TEST(Ladder, AServerOfStorageRunsNoRank) {
   Finding disk = machine("oss-04", 100 * kMinute, "disk_io_error");
   Finding lost = finding("fs_lustre_lost", Severity::critical, Role::root, Scope::shared, "",

@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "analyze/facts/sibling_ranks.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -256,9 +258,25 @@ class Tree {
 
   void settle() {
     for (auto& [key, process] : processes_) settle(key, process, 0);
+    settle_siblings();
   }
 
  private:
+  // What a process nobody knows starts are trainers where one of them is: a launcher starts the
+  // same program for each rank.
+  void settle_siblings() {
+    std::map<Key, const TreeNode*> trainers;  // of one parent
+    for (const auto& [key, process] : processes_)
+      if (process.role == "trainer" && process.parent && !process.command.empty())
+        trainers.emplace(Key{key.first, *process.parent}, &process);
+    for (auto& [key, process] : processes_) {
+      if (!process.role.empty() || !process.parent) continue;
+      const auto it = trainers.find({key.first, *process.parent});
+      if (it != trainers.end() && same_command(process.command, it->second->command))
+        process.role = "trainer";
+    }
+  }
+
   TreeNode* parent_of(const Key& key, const TreeNode& process) {
     if (!process.parent || *process.parent == key.second) return nullptr;
     const auto it = processes_.find({key.first, *process.parent});
@@ -364,6 +382,7 @@ void assign_roles(Facts& facts) {
     const TreeNode* process = tree.find(tree.key(row.host, row.place.member, row.pid));
     row.role = process != nullptr ? process->role : "";
   }
+  rank_siblings(facts);
   for (StackSample& sample : facts.samples) {
     sample.role.clear();
     if (sample.row.pid)
@@ -377,6 +396,7 @@ void assign_roles(Facts& facts) {
     else if (!sample.row.ranks.empty())
       sample.role = "trainer";  // an aggregate counts ranks, one process each
   }
+  rank_dumped_siblings(facts);
 }
 
 }  // namespace culprit::analyze

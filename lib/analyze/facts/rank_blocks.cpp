@@ -11,11 +11,13 @@ void place_by_blocks(std::map<Rank, RankRow>& ranks, std::int64_t world) {
   for (const auto& [rank, row] : ranks)
     if (row.host) hosts.insert(*row.host);
   const auto blocks = static_cast<std::int64_t>(hosts.size());
-  if (blocks < 2 || world < blocks || world % blocks != 0) return;
+  constexpr std::int64_t kMostRanks = 1'000'000;
+  if (blocks < 2 || world < blocks || world > kMostRanks || world % blocks != 0) return;
   const std::int64_t size = world / blocks;
   struct Block {
     std::optional<Host> host;
     std::int64_t known = 0;
+    bool first = false, last = false;
   };
   std::vector<Block> of(hosts.size());
   for (const auto& [rank, row] : ranks) {
@@ -25,13 +27,20 @@ void place_by_blocks(std::map<Rank, RankRow>& ranks, std::int64_t world) {
     if (block.host && *block.host != *row.host) return;  // not in blocks
     block.host = row.host;
     ++block.known;
+    block.first = block.first || number_of(rank) % size == 0;
+    block.last = block.last || number_of(rank) % size == size - 1;
   }
   for (const Block& block : of)
-    if (!block.host || hosts.erase(*block.host) == 0 || 2 * block.known < size) return;
-  for (auto& [rank, row] : ranks) {
-    if (row.host || !is_rank_of(world, rank)) continue;
-    row.host = of[static_cast<std::size_t>(number_of(rank) / size)].host;
-    row.source += ", by the ranks of its block";
+    if (!block.host || hosts.erase(*block.host) == 0 ||
+        (2 * block.known < size && !(block.first && block.last)))
+      return;
+  for (std::int64_t r = 0; r < world; ++r) {
+    const auto [at, unheard] = ranks.try_emplace(Rank(r));
+    RankRow& row = at->second;
+    if (row.host) continue;
+    row.rank = Rank(r);
+    row.host = of[static_cast<std::size_t>(r / size)].host;
+    row.source += unheard ? "the ranks of its block" : ", by the ranks of its block";
   }
 }
 

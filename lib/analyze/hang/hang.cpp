@@ -110,8 +110,8 @@ struct OddProcess {
   KernelState state;
 };
 
-// The one trainer of several that is stopped (T), dead and not buried (Z), or sleeps where no
-// signal reaches it (D).
+// The one trainer of several that is stopped (T) or held by a debugger (t), dead and not buried
+// (Z), or sleeps where no signal reaches it (D).
 std::optional<OddProcess> odd_trainer(const Facts& facts) {
   std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>
       trainers;  // host, pid -> what ps said
@@ -125,7 +125,7 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
                   p.pid),
         &p);
   }
-  for (const char state : {'T', 'Z', 'D'}) {
+  for (const char state : {'T', 't', 'Z', 'D'}) {
     std::vector<std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>::const_iterator>
         found;
     for (auto at = trainers.cbegin(); at != trainers.cend(); ++at)
@@ -141,10 +141,11 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
     // A dumper stops what it looks at.
     const bool looked =
         std::any_of(facts.samples.begin(), facts.samples.end(), [&](const StackSample& s) {
-          return s.row.pid == key.second && s.row.time.clock == row->time.clock &&
-                 s.row.time.ns == row->time.ns && row->time.clock != Clock::none;
+          return s.row.pid == key.second && (state == 't' || (s.row.time.clock == row->time.clock &&
+                                                              s.row.time.ns == row->time.ns &&
+                                                              row->time.clock != Clock::none));
         });
-    if (state == 'T' && looked) continue;
+    if ((state == 'T' || state == 't') && looked) continue;
     return out;
   }
   return std::nullopt;
@@ -158,6 +159,7 @@ WaitKind wait_of(const Stage& stage) {
     case Doing::communicator: return WaitKind::communicator;
     case Doing::data: return WaitKind::data;
     case Doing::service: return WaitKind::service;
+    case Doing::lock: return WaitKind::lock;
     default: return WaitKind::call;
   }
 }
@@ -169,6 +171,7 @@ Text in_what(const Stage& stage) {
     case WaitKind::data: return say(Phrase::a_wait_for_loader);
     case WaitKind::communicator: return say(Phrase::making_communicator, stage.operation);
     case WaitKind::service:
+    case WaitKind::lock:
     case WaitKind::call: break;
   }
   return describe(stage);

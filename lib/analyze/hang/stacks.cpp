@@ -1026,7 +1026,7 @@ class Aggregation {
                                   parent_of(p.shown) == t->shown.pid &&
                                   t->shown.host == p.shown.host;
                          });
-      if (!of_rank && !child) continue;
+      if (!of_rank && !child && !of_only_waiter(p.shown, sink.ranks)) continue;
       // Storage explains a stall; code that computes may be about to finish.
       if (worker == nullptr ||
           (worker->shown.stage.doing != Doing::storage && p.shown.stage.doing == Doing::storage))
@@ -1038,6 +1038,16 @@ class Aggregation {
     sink.native_reason = worker->shown.native_reason;
     sink.samples.insert(sink.samples.begin(), worker->shown.sample);
     place(sink, sink.stage);
+  }
+  // A worker whose parent nothing tells is of the one trainer of its machine that waits for data.
+  bool of_only_waiter(const StackProcess& worker, const std::vector<Rank>& ranks) const {
+    if (worker.rank || worker.host.empty() || ranks.size() != 1 || parent_of(worker)) return false;
+    std::size_t waiting = 0;
+    for (const Process& p : processes_)
+      waiting += p.shown.role == "trainer" && p.shown.host == worker.host &&
+                 p.shown.stage.doing == Doing::data;
+    const Process* own = trainer(ranks.front());
+    return waiting == 1 && own != nullptr && own->shown.host == worker.host;
   }
   std::optional<std::int64_t> parent_of(const StackProcess& p) const {
     for (const ProcessRow& row : facts_.processes)

@@ -157,6 +157,17 @@ Text blocked_rank(const Facts& facts) {
   return {};
 }
 
+// When somebody ended the job, where the clock of that word is the job's: not a zone apart.
+std::optional<Nanoseconds> ended_by_request(const Facts& facts, const LastStep& step) {
+  std::optional<Nanoseconds> out;
+  for (const EventRow& e : facts.events)
+    if (e.traits.has_any({Trait::scheduler_ended, Trait::time_limit}) && e.time_ns &&
+        facts.counts(facts.member(e.place.member)) && !zones_apart(*e.time_ns, step.at) &&
+        *e.time_ns > step.at && (!out || *e.time_ns < *out))
+      out = e.time_ns;
+  return out;
+}
+
 }  // namespace
 
 Standstill standstill(const Facts& facts, const StandstillParams& params) {
@@ -173,6 +184,12 @@ Standstill standstill(const Facts& facts, const StandstillParams& params) {
         *looked - step->at >= std::max(params.unknown_timeout, params.steps * step->pace)) {
       out.proven = true;
       out.why = say(Phrase::stacks_after_last_step, human_duration(*looked - step->at));
+    }
+    const auto ended = ended_by_request(facts, *step);
+    if (!out.proven && ended &&
+        *ended - step->at >= std::max(params.unknown_timeout, params.steps * step->pace)) {
+      out.proven = true;
+      out.why = say(Phrase::ended_after_last_step, human_duration(*ended - step->at));
     }
   }
   return out;
