@@ -1,9 +1,9 @@
 #!/bin/sh
-# removal_test.sh CULPRIT INCIDENTS: a file that was not collected isolates no innocent machine. Files of incidents whose
-# truth is known are left out one at a time, each N-th of them (CULPRIT_EVERY=N, 10 unless told; 1: every file).
+# removal_test.sh CULPRIT INCIDENTS UNPACK: a file not collected isolates no innocent machine.
+# Files of incidents whose truth is known are left out one at a time, each N-th of them
+# (CULPRIT_EVERY=N, 10 by default; 1: every file).
 set -u
-culprit=$1 incidents=$2 every=${CULPRIT_EVERY:-10}
-[ -d "$incidents/bundles" ] || { echo "skipped: there are no incidents"; exit 77; }
+culprit=$1 incidents=$2 unpack=$3 every=${CULPRIT_EVERY:-10}
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -13,10 +13,11 @@ export LC_ALL TZ
 # Numbered over all bundles, so that a bundle of few files has its turn, too.
 number=0 removed=0
 mkdir "$scratch/whole" "$scratch/changed"
-for archive in "$incidents"/bundles/*.tar.xz; do
-  name=$(basename "$archive" .tar.xz)
-  mkdir "$scratch/whole/$name"
-  tar -xJf "$archive" -C "$scratch/whole/$name"
+for rest in "$incidents"/rest/*.txt.xz; do
+  xz -dc "$rest" | "$unpack" "$incidents/cases" "$scratch/whole" "$(basename "$rest" .txt.xz)" || exit 1
+done >"$scratch/truth.tsv"
+for whole in "$scratch"/whole/*; do
+  name=$(basename "$whole")
   (cd "$scratch/whole/$name" && find . -type f | sort) >"$scratch/files"
   while IFS= read -r file; do
     number=$((number + 1))
@@ -61,4 +62,4 @@ awk -v removed="$removed" '
   END {
     print removed " files left out, " judged " verdicts, " isolated " of them isolate, " failures + 0 " isolate an innocent machine"
     exit failures + 0 > 0 || judged != removed || isolated + 0 == 0
-  }' "$incidents/truth.tsv" "$scratch/removed" "$scratch/out/summary.csv"
+  }' "$scratch/truth.tsv" "$scratch/removed" "$scratch/out/summary.csv"
