@@ -101,6 +101,33 @@ Answer no_store(Walk& w, const Finding& diag) {
 
 }  // namespace
 
+namespace {
+
+// The platform took pods or a node of the job away, and signs of failure follow at once: their
+// peers lost their connections to them by that.
+const Finding* platform_word(const Walk& w, const Finding& diag) {
+  constexpr Nanoseconds kAfter = 2 * kMinute, kBefore = 5 * kSecond;
+  const auto follows = [&](const Finding& word) {
+    const auto near = [&](const std::optional<Nanoseconds>& t) {
+      return t && *t >= *word.start - kBefore && *t <= *word.start + kAfter;
+    };
+    if (diag.start) return near(diag.start);
+    return std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
+                       [&](const Finding& f) {
+                         return f.outcome == Outcome::fired && near(f.start) &&
+                                (f.role == Role::cascade || f.role == Role::teardown);
+                       });
+  };
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.analysis == Analysis::classify && f.start &&
+        f.traits.has_any({Trait::pods_evicted, Trait::node_drained, Trait::preempted}) &&
+        follows(f))
+      return &f;
+  return nullptr;
+}
+
+}  // namespace
+
 Answer root_diag(Walk& w) {
   const Finding* diag = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -141,6 +168,8 @@ Answer root_diag(Walk& w) {
     return {diag->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                 : StepOutcome::not_enough_evidence,
             diag->why};
+  if (const Finding* word = platform_word(w, *diag))
+    return ruled_out(say(Phrase::platform_stopped_before, inside(word->title), at(word->start)));
   if (process_ended_there(w, *diag))
     return ruled_out(say(Phrase::process_ended_first, *diag->host));
   if (const auto others = links_down_elsewhere(w, *diag); !others.empty())

@@ -27,7 +27,7 @@ std::set<std::string> recorded_hosts(const Facts& facts) {
   const bool all = std::all_of(facts.ranks.begin(), facts.ranks.end(),
                                [&](const RankRow& r) { return !r.host || listed(*r.host); });
   const bool any = std::any_of(facts.hosts.begin(), facts.hosts.end(),
-                               [&](const HostRow& h) { return h.has_log && listed(h.host); }) ||
+                               [&](const HostRow& h) { return listed(h.host); }) ||
                    std::any_of(facts.ranks.begin(), facts.ranks.end(),
                                [&](const RankRow& r) { return r.host && listed(*r.host); });
   if (!all || !any) names.clear();

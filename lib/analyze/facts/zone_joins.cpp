@@ -94,26 +94,42 @@ bool failure_echoes(const Facts& facts, const line::Zone& zone) {
   for (const EventRow& e : facts.events)
     if (e.time.clock == Clock::utc) newest = std::max(newest.value_or(e.time.ns), e.time.ns);
   if (!newest) return false;
-  std::optional<Nanoseconds> failed;
+  // By file: another job's output may lie beside the job's.
+  std::map<MemberId, Nanoseconds> failed, stopped;
   const auto see = [&](const Timestamp& t, MemberId member) {
     const MemberRow* m = facts.member(member);
     if (!without_zone(t) || m == nullptr || of_machine(*m)) return;
     const Nanoseconds at = zone.utc(printed(t, *newest));
-    failed = std::min(failed.value_or(at), at);
+    const auto [it, fresh] = failed.emplace(member, at);
+    if (!fresh) it->second = std::min(it->second, at);
   };
   for (const ExitRow& x : facts.exits)
     if (x.code != 0) see(x.time, x.place.member);
   for (const EventRow& e : facts.events)
-    if (e.role == Role::cascade && e.severity == Severity::distributed && !e.elsewhere)
-      see(e.time, e.place.member);
-  if (!failed) return false;
-  return std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
+    if (e.role == Role::cascade && e.severity == Severity::distributed) see(e.time, e.place.member);
+  // Whoever waits for a dead peer says so when its time-out is over: the last step was the moment.
+  for (const ProgressSpan& p : facts.progress)
+    if (p.framework != "tqdm" && without_zone(p.last.time) && failed.count(p.member) != 0)
+      stopped[p.member] = zone.utc(printed(p.last.time, *newest));
+  const auto echoes = [&](Nanoseconds first, Nanoseconds last) {
+    return std::any_of(failed.begin(), failed.end(), [&](const auto& one) {
+      const auto step = stopped.find(one.first);
+      return (last <= one.second + kSecond && last >= one.second - kEchoes) ||
+             (step != stopped.end() && step->second < one.second && first >= step->second &&
+              first <= step->second + kEchoes);
+    });
+  };
+  std::set<Host> warned;  // what one machine warns of may be anything
+  for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    return e.time.clock == Clock::utc && e.role == Role::root &&
-           e.severity >= Severity::distributed && m != nullptr && of_machine(*m) &&
-           std::max(e.time.ns, e.last_time.ns) <= *failed + kSecond &&
-           std::max(e.time.ns, e.last_time.ns) >= *failed - kEchoes;
-  });
+    if (e.time.clock != Clock::utc || e.role != Role::root || e.severity < Severity::warning ||
+        m == nullptr || !of_machine(*m))
+      continue;
+    if (!echoes(e.time.ns, std::max(e.time.ns, e.last_time.ns))) continue;
+    if (e.severity >= Severity::distributed) return true;
+    if (e.host) warned.insert(*e.host);
+  }
+  return warned.size() >= 2;
 }
 
 }  // namespace culprit::analyze

@@ -26,7 +26,8 @@ bool of_machine(const MemberRow& m);
 std::optional<Nanoseconds> shift_by_processes(const Facts& facts, Clock machines);
 
 // Taken for `zone`, the job's first failed communication or bad end is within two minutes after
-// something that a machine, whose log has a zone, tells of itself.
+// something that a machine, whose log has a zone, tells of itself, or that is within two minutes
+// after the last step.
 bool failure_echoes(const Facts& facts, const line::Zone& zone);
 
 }  // namespace culprit::analyze

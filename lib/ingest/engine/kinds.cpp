@@ -90,10 +90,19 @@ bool rdma_devices(const Head& head) {
   return head_has(head, "hca_id:") || (head_has(head, "CA type:") && head_has(head, "Port 1:")) ||
          head_has(head, "Infiniband device '");
 }
+// kubectl get events, with whatever columns are asked for.
+bool events_table(const Head& head) {
+  const std::string_view top = first_text_of(head);
+  const std::string_view line = top.substr(0, top.find('\n'));
+  return line.find("REASON ") != std::string_view::npos &&
+         line.find("OBJECT ") != std::string_view::npos &&
+         line.find("MESSAGE") != std::string_view::npos;
+}
+
 bool kubectl_describe(const Head& head) {
   return (head_has(head, "Namespace:") && head_has(head, "Containers:") &&
           (head_has(head, "Restart Count:") || starts(first_text_of(head), "Name:"))) ||
-         starts(first_text_of(head), "LAST SEEN");
+         starts(first_text_of(head), "LAST SEEN") || events_table(head);
 }
 
 // A line of a stack dump, be it a head, a frame, or what a debugger says before the first.
