@@ -285,7 +285,8 @@ Answer no_failure(Walk& w) {
     if (scheduler_word(f) && !before_this_run(w.incident.history, f))
       return ruled_out(say(Phrase::scheduler_ended_this_run));
   if (loss_that_stayed_high(w) != nullptr) return ruled_out(say(Phrase::loss_jumped));
-  const std::vector<const Finding*> leads = strongest_leads(w);
+  std::vector<const Finding*> leads = strongest_leads(w);
+  std::erase_if(leads, [&](const Finding* f) { return went_on(w.incident, w.params, *f); });
   if (!leads.empty() || stands_still(w) != nullptr || !ran_to_the_end_of_its_logs(w.incident))
     return logs_end(w, leads);
   // Somebody dumped stacks of a job that prints no error, and one rank stands where no other does.
@@ -426,6 +427,7 @@ Answer user_request(Walk& w) {
       of_another || outlived(w, *stop, stop->start) ? stop->end : stop->start;
   if (const auto stood = stood_until(w, when))
     return ruled_out(say(Phrase::stood_before_word, human_duration(*stood)));
+  if (slow_until_word(w, *stop) != nullptr) return ruled_out(say(Phrase::slow_until_word));
   // What fails shortly after the word is clean-up; what fails much later failed in a run that went
   // on or came after.
   const bool cause_after = w.best() != nullptr && w.best()->start && when &&

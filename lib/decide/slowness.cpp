@@ -182,6 +182,24 @@ std::optional<Answer> slow_setting(Walk& w) {
 
 }  // namespace
 
+// Whoever ends a job that is slow answers that, as with one that stands.
+const Finding* slow_until_word(const Walk& w, const Finding& word) {
+  constexpr Nanoseconds kBefore = kMinute, kAfter = 15 * kMinute;
+  if (!word.start || !word.traits.has(Trait::scheduler_ended) ||
+      word.traits.has_any({Trait::time_limit, Trait::preempted}) ||
+      (w.best() != nullptr && w.best()->kind != CauseKind::outside))
+    return nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start &&
+        *f.start < *word.start - kBefore)
+      return nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired && f.end && !slow_of(f).over &&
+        !slow_of(f).transient && *word.start > *f.end - kBefore && *word.start < *f.end + kAfter)
+      return &f;
+  return nullptr;
+}
+
 Answer slow_job(Walk& w) {
   if (const auto answer = slow_setting(w)) return *answer;
   std::vector<const Finding*> slow;
@@ -205,7 +223,11 @@ Answer slow_job(Walk& w) {
   const Finding& f = *slow.front();
   const double factor = slow_of(f).factor;
   Verdict& v = w.verdict;
-  if (const Text why = failure(w, Unplaced::left_out); !why.empty()) {
+  const bool ended_for_it =
+      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& word) {
+        return scheduler_word(word) && slow_until_word(w, word) != nullptr;
+      });
+  if (const Text why = failure(w, Unplaced::left_out); !why.empty() && !ended_for_it) {
     next(v, NextKind::plan,
          say(Phrase::slow_before_failure, factor, lasted(f),
              f.subject.kind == SubjectKind::job ? Text() : say(Phrase::by_place, outlier_name(f))));

@@ -111,6 +111,9 @@ bool timed_out(const Walk& w);
 // goes without one. stood.cpp
 std::optional<Nanoseconds> stood_until(const Walk& w, const std::optional<Nanoseconds>& moment);
 
+// The slow spell that lasted until this word of the scheduler ended the job; nullptr: none did.
+const Finding* slow_until_word(const Walk& w, const Finding& word);
+
 // Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp
 bool ended_well(const Walk& w);
 

@@ -128,8 +128,9 @@ class Rows {
 Belonging by_itself(const MemberRow& m, const Ties& ties, const std::vector<Host>& hosts) {
   const bool speaks = m.rank || m.local_rank || ties.speaks.count(m.id) > 0;
   if (!m.rank && (told_by_machine(m) || named_as_record(m.path))) return Belonging::machine;
+  // An attempt of the job may get machines of its own.
   if (const auto printed = ties.hosts.find(m.id);
-      printed != ties.hosts.end() && of_other_hosts(ties, hosts, printed->second))
+      !m.attempt && printed != ties.hosts.end() && of_other_hosts(ties, hosts, printed->second))
     return Belonging::another;
   if (of_other_program(m.path)) return Belonging::unplaced;
   return speaks || m.host || named_as_output(m.path) ? Belonging::job : Belonging::unplaced;
@@ -154,6 +155,7 @@ void place_members(Facts& facts) {
   folders.erase("");
   for (MemberRow& m : facts.members) {
     // A run of the same job under another number has a file of the same name.
+    if (m.format == "search-result" && any) m.belonging = Belonging::another;  // lines of others
     if (m.belonging != Belonging::machine && names_another_job(own, m) && any &&
         names.count(name_without_numbers(m.path)) == 0)
       m.belonging = Belonging::another;

@@ -12,10 +12,22 @@ std::optional<Nanoseconds> last_step(const Facts& facts) {
   return out;
 }
 
-// A pipe holds 64 kB, each process 8 of its own, and whoever merges the ranks' output as many
-// again.
-StepLines::StepLines(const Facts& facts)
-    : buffers_((96 << 10) + (16 << 10) * static_cast<std::uint64_t>(facts.ranks.size())) {
+namespace {
+
+// A pipe holds 64 kB, each process that prints steps 8 of its own, and whoever merges the ranks'
+// output as many again.
+std::uint64_t buffers_of(const ProgressSpan& p) {
+  std::uint64_t printers = p.rows;
+  if (p.first.iteration && p.last.iteration && *p.last.iteration > *p.first.iteration) {
+    const auto steps = static_cast<std::uint64_t>(*p.last.iteration - *p.first.iteration) + 1;
+    printers = (p.rows + steps - 1) / steps;
+  }
+  return (96 << 10) + (16 << 10) * printers;
+}
+
+}  // namespace
+
+StepLines::StepLines(const Facts& facts) {
   for (const ProgressSpan& p : facts.progress)
     if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
       spans_[p.member].push_back(&p);
@@ -50,7 +62,7 @@ bool StepLines::follow_far(const Place& place) const {
   const auto spans = spans_.find(place.member);
   return spans != spans_.end() &&
          std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
-           return p->last.place.offset > place.offset + buffers_;
+           return p->last.place.offset > place.offset + buffers_of(*p);
          });
 }
 

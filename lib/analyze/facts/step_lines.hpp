@@ -27,7 +27,6 @@ class StepLines {
 
  private:
   std::map<MemberId, std::vector<const ProgressSpan*>> spans_;
-  std::uint64_t buffers_ = 0;  // bytes that may be printed late
 };
 
 }  // namespace culprit::analyze

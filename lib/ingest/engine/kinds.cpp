@@ -220,6 +220,15 @@ bool slurm_controller(const Head& head) {
          }) >= 90;
 }
 
+// "./slurm-140022.out:[rank46]: ...": lines that a search found in files of that name.
+bool search_result(const Head& head) {
+  static const re2::RE2 kHit(
+      R"(^(?:\.{0,2}/)?[\w.+-]+(?:/[\w.+-]+)*\.(?:out|err|log|txt|journal)(?:\.\d+)?:(?:\d+:)?)");
+  return share_of_lines(head, [](std::string_view text) {
+           return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kHit);
+         }) >= 80;
+}
+
 bool source_code(const Head& head) {
   return ends(head.base(),
               {".py",  ".pyx", ".cc",   ".cpp",  ".cu",    ".cuh",   ".c",      ".h",
@@ -264,6 +273,7 @@ constexpr TextKind kKinds[] = {
     {"source", "programs, scripts and prose: no log", "source", source_code},
     {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
     {"slurm-accounting", "sacct by itself", "slurm", slurm_accounting},
+    {"search-result", "lines that grep found in logs", "", search_result},
     {"slurm-controller", "slurmctld.log", "scheduler", slurm_controller},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
     {"configuration", "configuration files: no log", "source", configuration},
