@@ -2,10 +2,11 @@
 // of them came first.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
-#include "decide/decide.hpp"
+#include "decide/candidate.hpp"
 
 namespace culprit::decide {
 
@@ -19,8 +20,23 @@ struct Cause {
   bool state = false;  // a reading without a moment
 };
 
-// What a finding would be as a cause; nullopt for consequences, remarks and everything ruled out.
-std::optional<CauseKind> kind_of(const Finding& finding);
+class KindSet {
+ public:
+  constexpr KindSet(std::initializer_list<CauseKind> kinds) {
+    for (const CauseKind kind : kinds) bits_ |= 1U << static_cast<unsigned>(kind);
+  }
+  static constexpr KindSet all() {
+    KindSet out{};
+    out.bits_ = ~0U;
+    return out;
+  }
+  constexpr bool has(CauseKind kind) const {
+    return (bits_ & 1U << static_cast<unsigned>(kind)) != 0;
+  }
+
+ private:
+  unsigned bits_ = 0;
+};
 
 // Why a candidate cannot have come first.
 enum class Exclusion {
@@ -34,10 +50,16 @@ enum class Exclusion {
   surroundings
 };
 
+struct Against {
+  Exclusion reason{};
+  Text why;
+};
+
 struct Excluded {
   const Finding* finding = nullptr;
   Exclusion reason{};
   Text why;
+  std::vector<Against> also = {};  // further reasons
 };
 
 struct FirstFailure {
@@ -50,10 +72,5 @@ struct FirstFailure {
 };
 
 FirstFailure first_failure(const Case& incident, const DecideParams& params);
-// The job completed steps after it.
-bool went_on(const Case& incident, const DecideParams& params, const Finding& f);
-
-// Its rule says that this follows, or a family of classes that this is of.
-bool leads_to(const Finding& cause, const std::string& event_class);
 
 }  // namespace culprit::decide

@@ -69,7 +69,7 @@ void tell_excluded(Walk& w) {
   constexpr std::size_t kMostAlike = 64;  // of one class and reason; further ones are counted
   std::set<std::string> remarked;
   std::map<std::pair<std::string, Phrase>, std::size_t> alike;
-  for (const auto& [finding, reason, why] : w.first.excluded) {
+  for (const auto& [finding, reason, why, also] : w.first.excluded) {
     const Phrase phrase = why.empty() ? Phrase::verbatim : why.clauses().front().phrase;
     if (++alike[{finding->event_class, phrase}] <= kMostAlike)
       w.verdict.steps.push_back(

@@ -47,6 +47,15 @@ struct DecideParams {
   Nanoseconds retried_for = 30 * kSecond;
   // Who waits for a process that is gone gives up within that: the longest time-out in use.
   Nanoseconds longest_timeout = 40 * kMinute;
+  // Clocks that were compared, and loggers that buffer: closer than that nothing is in order.
+  Nanoseconds order_slack = 5 * kSecond;
+  // SlurmdTimeout is five minutes by default, Kubernetes' grace period 40 seconds.
+  Nanoseconds polling = 6 * kMinute;
+  // Of retries of RDMA and TCP connections, before the first step.
+  Nanoseconds set_up_retries = 2 * kMinute;
+  // Zones of clocks differ by up to that, and a fault stands at most so long before what it broke
+  // where both are read in one zone.
+  Nanoseconds farthest_zone = 14 * kHour, zone_lead = 2 * kMinute;
   // Aegis: at most this many hosts with distributed errors are isolated without further proof.
   std::size_t few_reporters = 2;
 };

@@ -1,0 +1,371 @@
+// The one table of reasons why a candidate cannot have caused the failure.
+#include "decide/admission.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "decide/candidate.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+using Why = std::optional<Text>;
+
+bool corroborated(const Setting& s, const Finding& f, CauseKind kind) {
+  return s.witnesses.corroborate(f, kind);
+}
+
+// ---- What the job lived with
+
+// Steps without a number are no sign that it passed.
+Why ran_on(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!s.moments.went_on(f) || (kind == CauseKind::numerics && s.incident.ended_not_a_number))
+    return std::nullopt;
+  return steps_after(f)
+             ? say(Phrase::steps_after_it)
+             : say(Phrase::job_went_on, human_duration(*s.incident.last_progress - *f.end));
+}
+
+// What the job prints from its beginning on, for hours, is how it runs and not what ended it.
+Why lived_with(const Setting& s, const Finding& f, CauseKind) {
+  const auto& consequence = s.moments.first_consequence;
+  if (f.origin != Origin::any || !f.start || !s.incident.job_start || !consequence)
+    return std::nullopt;
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  if (line == nullptr || line->speaker != Speaker::job) return std::nullopt;
+  const Nanoseconds before = *f.start - *s.incident.job_start;
+  const Nanoseconds after = *consequence - *f.start - f.uncertainty;
+  if (after < s.params.lived_with || before > (before + after) / 10) return std::nullopt;
+  return say(Phrase::job_lived_with_it, human_duration(after));
+}
+
+Why few_warn(const Setting& s, const Finding& f, CauseKind) {
+  if (f.severity != Severity::warning ||
+      (f.hosts.size() >= 2 && static_cast<double>(f.hosts.size()) >=
+                                  s.params.shared_hosts * static_cast<double>(s.incident.hosts)))
+    return std::nullopt;
+  return say(Phrase::few_and_only_warning, std::max<std::size_t>(1, f.hosts.size()),
+             s.incident.hosts);
+}
+
+// ---- Whose it is
+
+// What machines report on which no process of the job ran has no part in it.
+Why of_no_process(const Setting& s, const Finding& f, CauseKind kind) {
+  if (of_machine(f, kind) && f.host && !s.machines.has(*f.host))
+    return say(Phrase::no_process_on_host, *f.host);
+  if (f.traits.has(Trait::node_drained) && !f.hosts.empty() &&
+      std::none_of(f.hosts.begin(), f.hosts.end(),
+                   [&](const Host& host) { return s.machines.has(host); }))
+    return say(Phrase::no_process_on_host, list(f.hosts));
+  return std::nullopt;
+}
+
+Why of_storage_server(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!of_machine(f, kind) || !f.host || !s.machines.serves_storage(*f.host)) return std::nullopt;
+  return say(Phrase::serves_storage, *f.host);
+}
+
+Why of_other_gpu(const Setting& s, const Finding& f, CauseKind) {
+  if (!s.machines.of_other_gpu(f)) return std::nullopt;
+  return say(Phrase::gpu_of_no_rank);
+}
+
+Why from_elsewhere(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!of_machine(f, kind) || !s.machines.named_from_elsewhere_only(f)) return std::nullopt;
+  return say(Phrase::named_from_elsewhere_only, *f.host);
+}
+
+// ---- What belongs to a beginning
+
+// To its peers a host that died looks like one that was never reached, and what is asked for when a
+// job begins was there in one that made steps: here it is a consequence.
+Why of_a_beginning(const Setting& s, const Finding& f, CauseKind) {
+  if (!f.traits.has(Trait::setup_only) ||
+      (s.incident.last_iteration.value_or(0) <= 0 && !s.incident.last_progress))
+    return std::nullopt;
+  return say(Phrase::peers_were_reachable);
+}
+
+// Clocks are set when a machine starts; a job that begins later never sees it.
+Why of_a_boot(const Setting& s, const Finding& f, CauseKind) {
+  if (!f.traits.has(Trait::clock_set) ||
+      (f.start && s.incident.job_start && *f.start + f.uncertainty > *s.incident.job_start))
+    return std::nullopt;
+  return say(Phrase::before_job_began);
+}
+
+// ---- What nothing places
+
+Why memory_elsewhere(const Setting& s, const Finding& f, CauseKind) {
+  const auto at_the_end = [&] {  // the machine itself reports it when others began to notice
+    const auto& consequence = s.moments.first_consequence;
+    return f.origin == Origin::kernel && f.start && consequence &&
+           std::abs(*consequence - *f.start) <= s.params.same_moment;
+  };
+  if (s.memory == nullptr || (!s.memory->start && at_the_end()) ||
+      f.hosts.size() >= s.memory->hosts.size() || came_before(f, *s.memory))
+    return std::nullopt;
+  return say(Phrase::ranks_elsewhere_out_of_memory, s.memory->hosts.size());
+}
+
+Why undated(const Setting& s, const Finding& f, CauseKind kind) {
+  if (f.start || corroborated(s, f, kind)) return std::nullopt;
+  return say(Phrase::undated_unconfirmed);
+}
+
+// Its clock is so uncertain that it may stand on either side of the first failure.
+Why vague(const Setting& s, const Finding& f, CauseKind kind) {
+  const auto& consequence = s.moments.first_consequence;
+  if (!f.start || f.uncertainty <= s.params.order_slack || !consequence ||
+      *f.start + f.uncertainty <= *consequence || *f.start - f.uncertainty > *consequence ||
+      corroborated(s, f, kind))
+    return std::nullopt;
+  return say(Phrase::vague_time_unconfirmed, human_duration(f.uncertainty));
+}
+
+// The kernel ended a process, and no moment of the job is known in which it can have been missed.
+Why foreign_unplaced(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!of_foreign_process(f) || s.moments.first_consequence || corroborated(s, f, kind))
+    return std::nullopt;
+  return say(Phrase::undated_unconfirmed);
+}
+
+// A job counts steps and shows no failure, and the machines' logs go on for more than a day behind
+// it.
+bool over_for_days(const Setting& s, const Finding& f) {
+  const Case& c = s.incident;
+  return c.last_iteration.value_or(0) > 0 && f.end && c.last_word && *f.end + kDay < *c.last_word &&
+         std::all_of(c.exits.begin(), c.exits.end(), [](const ExitFact& x) { return x.code == 0; });
+}
+
+// The machine's own log has a time, and nothing that the job printed: before, during, after? What
+// the job itself says of its end is then the better answer. Memory runs out for any program.
+Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
+  const Case& c = s.incident;
+  if (!of_machine(f, kind) || f.origin == Origin::any || !f.start || s.moments.first_consequence ||
+      c.job_end || c.job_start || c.last_progress || corroborated(s, f, kind))
+    return std::nullopt;
+  if (!over_for_days(s, f) && !(kind == CauseKind::resource && s.broken.any) &&
+      !s.broken.job_names_root && !s.broken.name_another(f))
+    return std::nullopt;
+  return say(Phrase::job_without_times);
+}
+
+// Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it
+// reports a CUDA error, or when they fall into its last moments.
+Why xid_of_any_process(const Setting& s, const Finding& f, CauseKind) {
+  const auto& consequence = s.moments.first_consequence;
+  if (!f.traits.has(Trait::gpu_xid) || !s.incident.any_training_output || s.witnesses.cuda_error ||
+      (f.start && consequence && std::abs(*consequence - *f.start) < s.params.same_moment))
+    return std::nullopt;
+  return say(Phrase::xid_without_cuda_error);
+}
+
+// ---- What was over
+
+// How far a time of the scheduler may be from one of a machine for their zones alone.
+Nanoseconds widest_zone(const Setting& s) {
+  return s.incident.mixed_clocks ? s.params.farthest_zone : 0;
+}
+
+// How far the clock of a machine's fault would be ahead of the job's for the fault to stand right
+// before the failure, where nothing tells the zone of either and that is what zones differ by.
+std::optional<Nanoseconds> in_another_zone(const Setting& s, const Finding& f) {
+  constexpr Nanoseconds kStep = 30 * kMinute;
+  const Nanoseconds lead = s.params.zone_lead;
+  const auto sign = s.first_sign();
+  if (!s.incident.zone_guessed || f.origin == Origin::any || !f.start || !sign) return std::nullopt;
+  const Nanoseconds apart = *f.start - *sign;
+  const Nanoseconds whole =
+      (apart + lead + (apart > 0 ? 0 : -kStep + 1)) / kStep * kStep;  // rounded down
+  if (whole == 0 || std::abs(whole) > s.params.farthest_zone || apart - whole > 0)
+    return std::nullopt;
+  return whole;
+}
+
+// Over for so long before the job ended that it explains the end only if the job ran then, of which
+// nothing tells.
+std::optional<Nanoseconds> long_before(const Setting& s, const Finding& f) {
+  const Case& c = s.incident;
+  auto sign = s.moments.first_consequence ? s.moments.first_consequence : c.job_end;
+  if (!sign && s.moments.scheduler_spoke) sign = *s.moments.scheduler_spoke - widest_zone(s);
+  if (!f.end || !sign || c.last_progress ||
+      *f.end + f.uncertainty + s.params.long_before >= *sign ||
+      (c.job_start && *c.job_start <= *f.end + f.uncertainty))
+    return std::nullopt;
+  return *sign - *f.end;
+}
+
+Why behind_in_another_zone(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!long_before(s, f) || corroborated(s, f, kind)) return std::nullopt;
+  const auto ahead = in_another_zone(s, f);
+  if (!ahead) return std::nullopt;
+  return say(Phrase::before_failure_in_zone_behind,
+             human_duration(*s.first_sign() + *ahead - *f.start), human_duration(-*ahead));
+}
+
+Why over_long_before(const Setting& s, const Finding& f, CauseKind kind) {
+  const auto before = long_before(s, f);
+  if (!before || corroborated(s, f, kind) || in_another_zone(s, f)) return std::nullopt;
+  return say(Phrase::long_before_the_end, human_duration(*before));
+}
+
+// The kernel ended a process at once; whoever waits for it notices within its time-out.
+Why foreign_long_before(const Setting& s, const Finding& f, CauseKind kind) {
+  const auto& consequence = s.moments.first_consequence;
+  if (!of_foreign_process(f) || !consequence || !f.end ||
+      *f.end + f.uncertainty + s.params.longest_timeout >= *consequence || corroborated(s, f, kind))
+    return std::nullopt;
+  return say(Phrase::long_before_the_end, human_duration(*consequence - *f.end));
+}
+
+// ---- What came later
+
+// A decision without a time, and what it leads to has one: before anything failed.
+bool asked_before(const Setting& s, const Finding& f) {
+  const auto& cascade = s.moments.first_cascade;
+  const auto& findings = s.incident.findings;
+  return cascade && std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+           return kind_of(other) == CauseKind::outside && other.start &&
+                  leads_to(f, other.event_class) && *other.start + other.uncertainty < *cascade;
+         });
+}
+
+// Whoever is asked to stop after others broke down is being cleaned up.
+Why asked_in_clean_up(const Setting& s, const Finding& f, CauseKind) {
+  const auto& cascade = s.moments.first_cascade;
+  if (f.start ? !cascade || *f.start + f.uncertainty < *cascade
+              : !s.broken.any || asked_before(s, f))
+    return std::nullopt;
+  return say(Phrase::after_failed_communication);
+}
+
+Why asked_long_before(const Setting& s, const Finding& f, CauseKind) {
+  const auto& consequence = s.moments.first_consequence;
+  if (!f.end || !consequence || *f.end + f.uncertainty + kHour >= *consequence) return std::nullopt;
+  return say(Phrase::long_before_the_end, human_duration(*consequence - *f.end));
+}
+
+// The scheduler had ended the job by then, and it did not go on.
+Why behind_the_word(const Setting& s, const Finding& f, CauseKind kind) {
+  const auto& word = s.moments.scheduler_spoke;
+  const auto goes_on = [&](const std::optional<Nanoseconds>& sign) {
+    return sign && *sign > *word + kMinute;
+  };
+  if (!f.start || f.origin == Origin::any || !word || corroborated(s, f, kind) ||
+      *f.start - f.uncertainty - kMinute - widest_zone(s) <= *word ||
+      zones_apart(*f.start, *word) || goes_on(s.moments.first_consequence) ||
+      goes_on(s.incident.last_progress))
+    return std::nullopt;
+  return say(Phrase::after_the_scheduler, human_duration(*f.start - *word));
+}
+
+// Before the first step hosts wait for each other with retries of their own: who prints first says
+// nothing of who lacks the setting that all of them then miss.
+bool explains_set_up(const Setting& s, const Finding& f, CauseKind kind) {
+  return kind == CauseKind::environment && !s.incident.last_progress && !s.first.is_cause &&
+         s.moments.consequence != nullptr && leads_to(f, s.moments.consequence->event_class);
+}
+
+bool later(const Setting& s, const Finding& f, CauseKind kind) {
+  const Nanoseconds slack = explains_set_up(s, f, kind) ? s.params.set_up_retries
+                            : !s.first.is_cause && s.broken.noticed_late(f) ? s.params.polling
+                                                                            : s.params.order_slack;
+  return f.start && s.first.at &&
+         *f.start - f.uncertainty - s.first.uncertainty - slack > *s.first.at;
+}
+
+Why after_first_sign(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!later(s, f, kind) || in_another_zone(s, f)) return std::nullopt;
+  return say(s.first.is_cause ? Phrase::after_first_failure : Phrase::after_first_sign,
+             human_duration(*f.start - *s.first.at));
+}
+
+Why ahead_in_another_zone(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!later(s, f, kind)) return std::nullopt;
+  const auto ahead = in_another_zone(s, f);
+  if (!ahead || corroborated(s, f, kind)) return std::nullopt;
+  return say(Phrase::before_failure_in_zone, human_duration(*s.first.at + *ahead - *f.start),
+             human_duration(*ahead));
+}
+
+Why over_before_broken(const Setting& s, const Finding& f, CauseKind) {
+  const auto& consequence = s.moments.first_consequence;
+  if (!f.start || !consequence) return std::nullopt;
+  const Nanoseconds before = *consequence - f.end.value_or(*f.start);
+  if (before <= s.params.network_lead) return std::nullopt;
+  return say(Phrase::over_before_connections_broke, human_duration(before));
+}
+
+Why unrelated(const Setting& s, const Finding& f, CauseKind) { return s.surroundings.unrelated(f); }
+
+constexpr KindSet kAll = KindSet::all();
+constexpr KindSet kOfMachines{CauseKind::machine, CauseKind::network, CauseKind::resource,
+                              CauseKind::environment};
+
+constexpr Objection kToOne[] = {
+    {"unrelated", Exclusion::surroundings, kAll, unrelated},
+    {"ran_on", Exclusion::ran_on, kAll, ran_on},
+    {"lived_with",
+     Exclusion::ran_on,
+     {CauseKind::shared, CauseKind::resource, CauseKind::environment},
+     lived_with},
+    {"few_warn", Exclusion::too_few, {CauseKind::shared}, few_warn},
+    {"of_no_process", Exclusion::not_of_job, kAll, of_no_process},
+    {"of_storage_server", Exclusion::not_of_job, kOfMachines, of_storage_server},
+    {"of_a_beginning", Exclusion::after_failure, {CauseKind::environment}, of_a_beginning},
+    {"of_a_boot", Exclusion::over_before, kAll, of_a_boot},
+    {"of_other_gpu", Exclusion::not_of_job, kAll, of_other_gpu},
+    {"memory_elsewhere", Exclusion::unplaced, {CauseKind::machine}, memory_elsewhere},
+    {"from_elsewhere", Exclusion::unplaced, kOfMachines, from_elsewhere},
+    {"undated", Exclusion::unplaced, kAll, undated},
+    {"vague", Exclusion::unplaced, kAll, vague},
+    {"behind_in_another_zone", Exclusion::unplaced, kAll, behind_in_another_zone},
+    {"over_long_before", Exclusion::over_before, kAll, over_long_before},
+    {"foreign_unplaced", Exclusion::unplaced, {CauseKind::resource}, foreign_unplaced},
+    {"foreign_long_before", Exclusion::over_before, {CauseKind::resource}, foreign_long_before},
+    {"without_story", Exclusion::unplaced, kOfMachines, without_story},
+    {"xid_of_any_process", Exclusion::unplaced, {CauseKind::device_or_program}, xid_of_any_process},
+};
+
+constexpr Objection kToOrder[] = {
+    {"asked_in_clean_up", Exclusion::after_failure, {CauseKind::outside}, asked_in_clean_up},
+    {"asked_long_before", Exclusion::over_before, {CauseKind::outside}, asked_long_before},
+    {"behind_the_word", Exclusion::after_failure, kAll, behind_the_word},
+    {"after_first_sign", Exclusion::after_failure, kAll, after_first_sign},
+    {"ahead_in_another_zone", Exclusion::unplaced, kAll, ahead_in_another_zone},
+    {"over_before_broken", Exclusion::over_before, {CauseKind::network}, over_before_broken},
+};
+
+}  // namespace
+
+Setting::Setting(const Case& c, const DecideParams& p)
+    : incident(c),
+      params(p),
+      moments(c, p),
+      broken(c),
+      witnesses(c, broken),
+      machines(c, p),
+      surroundings(c, p, moments.first_consequence) {
+  for (const Finding& f : c.findings)
+    if (f.outcome == Outcome::fired && out_of_gpu_memory(f) && f.hosts.size() > 1 &&
+        !moments.went_on(f) && (memory == nullptr || came_before(f, *memory)))
+      memory = &f;
+}
+
+std::span<const Objection> objections_to_one() { return kToOne; }
+std::span<const Objection> objections_to_order() { return kToOrder; }
+
+std::vector<Against> against(const Setting& s, std::span<const Objection> table, const Finding& f,
+                             CauseKind kind) {
+  std::vector<Against> out;
+  for (const Objection& one : table)
+    if (one.kinds.has(kind))
+      if (auto why = one.fits(s, f, kind)) out.push_back({one.reason, std::move(*why)});
+  return out;
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,60 @@
+// Who told of failed communication, and whose connections broke.
+#include "decide/broken_connections.hpp"
+
+#include <algorithm>
+
+#include "decide/candidate.hpp"
+#include "decide/walk.hpp"
+
+namespace culprit::decide {
+
+BrokenConnections::BrokenConnections(const Case& incident) {
+  for (const auto& [rank, host] : incident.places) heard_.insert(host);
+  for (const Finding& f : incident.findings)
+    if (f.outcome == Outcome::fired) hear(f);
+  for (const ExitFact& x : incident.exits) {
+    const std::int64_t signal = signal_of(x.code);
+    if (x.host && (signal == 9 || signal == 11)) ended_by_signal_.insert(*x.host);
+  }
+}
+
+void BrokenConnections::hear(const Finding& f) {
+  if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
+  if (f.traits.has(Trait::node_missed) && f.host) missed_.insert(*f.host);
+  if (f.origin == Origin::any && f.analysis == Analysis::classify && f.role == Role::root &&
+      kind_of(f) && !f.hearsay) {
+    job_names_root = true;
+    names_another_root_ = names_another_root_ || !f.traits.has(Trait::node_missed);
+  }
+  if (f.analysis != Analysis::classify || f.role != Role::cascade) return;
+  const bool distributed = f.severity >= Severity::distributed;
+  any = any || (distributed && !f.traits.has(Trait::rendezvous));
+  if (distributed && f.origin == Origin::any) reporters_.insert(f.hosts.begin(), f.hosts.end());
+  if (f.symptom == Symptom::job_hang) return;
+  ends_known_ = ends_known_ || !f.hosts.empty();
+  ends_.insert(f.hosts.begin(), f.hosts.end());
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  if (line == nullptr || line->peer.value_or("").empty()) return;
+  ends_.insert(Host(*line->peer));
+  peers_.insert(Host(*line->peer));
+}
+
+bool BrokenConnections::touched(const Finding& f) const {
+  return (f.host && ends_.count(*f.host) != 0) || !ends_known_;
+}
+
+bool BrokenConnections::name_another(const Finding& f) const {
+  return broke_first_ && f.host && broke_first_ != f.host;
+}
+
+bool BrokenConnections::noticed_late(const Finding& f) const {
+  return f.traits.has(Trait::node_missed) && f.host && missed_.size() == 1 &&
+         !names_another_root_ && reporters_.count(*f.host) == 0 && !reporters_.empty() &&
+         ended_by_signal_.size() == ended_by_signal_.count(*f.host) &&
+         (peers_.empty() || peers_ == std::set<Host>{*f.host}) &&
+         std::all_of(heard_.begin(), heard_.end(), [&](const Host& host) {
+           return host == *f.host || reporters_.count(host) != 0;
+         });
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,76 @@
+// What a finding says of itself.
+#include "decide/candidate.hpp"
+
+namespace culprit::decide {
+
+std::optional<CauseKind> kind_of(const Finding& f) {
+  if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay)
+    return std::nullopt;
+  // A confirmation of a machine's fault stands for it when the fault itself left no line.
+  const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical &&
+                        f.scope == Scope::host_local;
+  if (f.role != Role::root && !confirms) return std::nullopt;
+  switch (f.cause) {
+    case CauseKind::none: return std::nullopt;
+    // A warning of these is a cause by its place in the story; a warning of a machine or the
+    // program never ends a job.
+    case CauseKind::network:
+    case CauseKind::shared:
+    case CauseKind::numerics:
+    case CauseKind::device_or_program:
+    case CauseKind::environment:
+    case CauseKind::outside: return f.cause;
+    default: return f.severity == Severity::critical ? std::optional(f.cause) : std::nullopt;
+  }
+}
+
+bool steps_after(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return line != nullptr && line->steps_after;
+}
+
+bool went_on(const Case& incident, const DecideParams& params, const Finding& f) {
+  return steps_after(f) || (f.end && incident.last_progress &&
+                            *f.end + f.uncertainty + params.went_on < *incident.last_progress);
+}
+
+bool leads_to(const Finding& cause, const std::string& event_class) {
+  for (const std::string& one : cause.leads_to)
+    if (one == event_class ||
+        (one.find('{') == std::string::npos && event_class.rfind(one + "/", 0) == 0))
+      return true;
+  return false;
+}
+
+bool consequence(const Finding& f) { return f.role == Role::cascade || f.role == Role::teardown; }
+
+bool gpu_fault(const Finding& f) {
+  return kind_of(f) == CauseKind::machine &&
+         (f.symptom == Symptom::gpu_unavailable || f.symptom == Symptom::gpu_memory_error);
+}
+
+bool out_of_gpu_memory(const Finding& f) {
+  return f.traits.has(Trait::gpu_memory_full) && f.analysis == Analysis::classify && !f.hearsay;
+}
+
+bool told_of_gpu(const Finding& f) {
+  return f.host && !(out_of_gpu_memory(f) && f.hosts.size() > 1) &&
+         f.traits.has_any({Trait::by_gpu, Trait::access_fault});
+}
+
+bool of_machine(const Finding& f, CauseKind kind) {
+  return kind == CauseKind::machine || kind == CauseKind::network ||
+         (kind == CauseKind::resource && f.origin != Origin::any) ||
+         (kind == CauseKind::environment && f.origin == Origin::scheduler);
+}
+
+bool of_foreign_process(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return line != nullptr && f.origin == Origin::kernel && !line->names_trainer;
+}
+
+bool came_before(const Finding& a, const Finding& b) {
+  return a.start && b.start && *a.start + a.uncertainty + b.uncertainty < *b.start;
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,87 @@
+// When others began to notice that something had failed, and when the scheduler spoke.
+#include "decide/moments.hpp"
+
+#include <algorithm>
+
+#include "decide/candidate.hpp"
+
+namespace culprit::decide {
+
+Moments::Moments(const Case& incident, const DecideParams& params)
+    : incident_(incident), params_(params) {
+  for (const Finding& f : incident.findings)
+    if (f.outcome == Outcome::fired && f.host && f.start &&
+        f.traits.has_any({Trait::node_drained, Trait::pods_evicted}))
+      evictions_[*f.host].insert(*f.start);
+  find_first_consequence();
+  noticed = first_consequence;
+  if (!noticed) find_undated_consequence();
+}
+
+bool Moments::went_on(const Finding& f) const {
+  return decide::went_on(incident_, params_, f) && !evicted_for(f);
+}
+
+// A node that is not ready keeps its pods for minutes (tolerationSeconds, 300 by default); then
+// they are evicted, and with them the job, which had no other fault until then.
+bool Moments::evicted_for(const Finding& f) const {
+  if (!f.traits.has(Trait::node_missed) || !f.host || !f.start) return false;
+  const auto own = evictions_.find(*f.host);
+  if (own == evictions_.end()) return false;
+  const auto next = own->second.lower_bound(*f.start);
+  return next != own->second.end() && *next - *f.start <= params_.evicted_within;
+}
+
+// Noise of a healthy phase (a reset connection an hour before) does not count.
+void Moments::find_first_consequence() {
+  for (const Finding& f : incident_.findings) {
+    if (f.outcome != Outcome::fired || !decide::consequence(f) || !f.start ||
+        f.analysis != Analysis::classify || f.subject.kind != SubjectKind::job || went_on(f))
+      continue;
+    // The scheduler's word is a decision; what failed before it is another question (user_request).
+    if (f.traits.has_any({Trait::scheduler_ended, Trait::time_limit, Trait::pods_evicted})) {
+      scheduler_spoke = std::max(scheduler_spoke.value_or(*f.start), *f.start);
+      continue;
+    }
+    const Nanoseconds begin =
+        incident_.last_progress
+            ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start)))
+            : *f.start;
+    if (!first_consequence || begin < *first_consequence) {
+      first_consequence = begin;
+      consequence = &f;
+    }
+    if (f.role == Role::cascade && (!first_cascade || begin < *first_cascade))
+      first_cascade = begin;
+  }
+}
+
+// Broken connections without times, behind the last step of its log: they were noticed when the
+// next step was due.
+void Moments::find_undated_consequence() {
+  const auto& last = incident_.last_step;
+  if (!last || !incident_.last_progress) return;
+  for (const Finding& f : incident_.findings)
+    if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
+        f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
+        f.symptom != Symptom::job_hang && f.subject.kind == SubjectKind::job &&
+        !f.evidence.empty() &&
+        std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+          return e.member == last->member && e.line > last->line;
+        })) {
+      noticed = *incident_.last_progress + incident_.step_time;
+      return;
+    }
+}
+
+Moments::First Moments::first_trouble(const std::vector<const Finding*>& candidates) const {
+  First out{first_consequence};
+  for (const Finding* f : candidates) {
+    if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_program)
+      continue;
+    if (f->start && (!out.at || *f->start < *out.at)) out = {f->start, f->uncertainty, true};
+  }
+  return out;
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,139 @@
+// What bears out a fault that a machine reports.
+#include "decide/witnesses.hpp"
+
+#include <charconv>
+
+#include "decide/candidate.hpp"
+#include "decide/walk.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+constexpr std::int64_t kLeastProcess = 1000;  // of containers they begin with 1 again
+constexpr std::size_t kMostLost = 64;         // more are no single process's fate
+
+bool digit_at(const std::string& text, std::size_t at) {
+  return at < text.size() && text[at] >= '0' && text[at] <= '9';
+}
+
+bool before(const ExitFact& a, const ExitFact& b) {
+  if (a.evidence.member == b.evidence.member) return a.evidence.line < b.evidence.line;
+  return a.time && b.time && *a.time < *b.time;
+}
+
+// The job's own words on one host that a failed device may be behind.
+bool told_by_program(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return f.analysis == Analysis::classify && f.origin == Origin::any && !f.hearsay &&
+         (line == nullptr || line->speaker == Speaker::job) && f.hosts.size() == 1 &&
+         (f.traits.has(Trait::by_gpu) || f.cause == CauseKind::machine ||
+          f.cause == CauseKind::crash || f.cause == CauseKind::device_or_program);
+}
+
+// A machine's own log tells that some process crashed, of which the job may have none.
+bool crash_of_any_process(const Finding& f, CauseKind kind) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return kind == CauseKind::crash && !f.start && line != nullptr && line->speaker != Speaker::job;
+}
+
+}  // namespace
+
+Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
+    : incident_(incident), broken_(broken) {
+  for (const Finding& f : incident.findings) {
+    if (const auto* broke = std::get_if<BreakFacts>(&f.facts); broke != nullptr) {
+      if (!broke->most.empty()) by_host_[Host(broke->most)].insert(&f);
+      for (const Host& host : broke->alerted) by_host_[host].insert(&f);
+    }
+    if (f.outcome == Outcome::fired) collect(f);
+  }
+  for (const ExitFact& x : incident.exits) {
+    const std::int64_t signal = signal_of(x.code);
+    if (x.host && signal == 9) killed_.insert(*x.host);
+    if (x.host && signal == 11) crashed_.insert(*x.host);
+    if (signal == 6 && (first_abort_ == nullptr || before(x, *first_abort_))) first_abort_ = &x;
+  }
+}
+
+void Witnesses::collect(const Finding& f) {
+  note_lost_processes(f);
+  cuda_error = cuda_error || f.traits.has(Trait::by_gpu);
+  if (!told_by_program(f) && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag &&
+      f.analysis != Analysis::silence)
+    return;
+  // A group that most machines belong to names none of them.
+  if (f.hosts.size() > 1 && 2 * f.hosts.size() > incident_.hosts) return;
+  for (const Host& host : f.hosts)
+    if (auto& witnesses = by_host_[host]; witnesses.size() < 2) witnesses.insert(&f);
+}
+
+// "DataLoader worker (pid 61772) is killed by signal": a number of four digits or more.
+void Witnesses::note_lost_processes(const Finding& f) {
+  constexpr std::string_view kBefore = "(pid ", kBehind = ") is killed by signal";
+  if (f.origin != Origin::any || f.hearsay) return;
+  for (const Evidence& e : f.evidence) {
+    const std::size_t found = e.excerpt.find(kBefore);
+    if (found == std::string::npos) continue;
+    const std::size_t from = found + kBefore.size();
+    std::size_t end = from;
+    while (digit_at(e.excerpt, end)) ++end;
+    if (end - from >= 4 && e.excerpt.compare(end, kBehind.size(), kBehind) == 0 &&
+        lost_processes_.size() < kMostLost)
+      lost_processes_[e.excerpt.substr(from, end - from)].insert(f.hosts.begin(), f.hosts.end());
+  }
+}
+
+bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
+  if ((f.origin == Origin::any && !crash_of_any_process(f, kind)) ||
+      (!incident_.any_training_output && !broken_.any))
+    return true;
+  // What most hosts of the job report, and no line takes back, they report of one thing that they
+  // share.
+  if (kind == CauseKind::shared)
+    return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
+  if (!f.host) return false;
+  // The process that the kernel killed or that crashed there.
+  if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) ||
+      (kind == CauseKind::crash && crashed_.count(*f.host) != 0))
+    return true;
+  if (f.origin == Origin::kernel && (of_own_process(f) || of_lost_process(f))) return true;
+  // Processes report a CUDA error, and the first that ended itself was there.
+  if (gpu_fault(f) && cuda_error && first_abort_ != nullptr && first_abort_->host == f.host)
+    return true;
+  const auto witnesses = by_host_.find(*f.host);
+  return witnesses != by_host_.end() && witnesses->second.size() > witnesses->second.count(&f);
+}
+
+// The kernel names a process by its number, and that is one of the job's. Small ones are of
+// daemons, and are alike on many machines.
+bool Witnesses::of_own_process(const Finding& f) const {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  const auto own = incident_.processes.find(*f.host);
+  if (own == incident_.processes.end() || line == nullptr || !line->names_trainer) return false;
+  for (const Evidence& e : f.evidence)
+    for (const std::string_view words : {" pid=", "Killed process "}) {
+      const std::size_t found = e.excerpt.find(words);
+      if (found == std::string::npos) continue;
+      std::int64_t pid = 0;
+      std::from_chars(e.excerpt.data() + found + words.size(), e.excerpt.data() + e.excerpt.size(),
+                      pid);
+      if (pid >= kLeastProcess && own->second.count(pid) != 0) return true;
+    }
+  return false;
+}
+
+// The same, and the job says that it lost the process with that number.
+bool Witnesses::of_lost_process(const Finding& f) const {
+  for (const Evidence& e : f.evidence)
+    for (const auto& [pid, hosts] : lost_processes_) {
+      if (!hosts.empty() && hosts.count(*f.host) == 0) continue;
+      for (const std::string& words : {":" + pid + " due to ", "pid " + pid, "pid=" + pid})
+        if (const std::size_t found = e.excerpt.find(words);
+            found != std::string::npos && !digit_at(e.excerpt, found + words.size()))
+          return true;
+    }
+  return false;
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,40 @@
+// What bears out a fault that a machine reports: the job's own processes, or who waits for whom.
+// Inside of this room only.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "decide/broken_connections.hpp"
+
+namespace culprit::decide {
+
+class Witnesses {
+ public:
+  Witnesses(const Case& incident, const BrokenConnections& broken);
+
+  // A second source that is independent of the machine's own log names it: its ranks, or who waits
+  // for whom. Without any output of the job there is no story in which it could have another place.
+  bool corroborate(const Finding& f, CauseKind kind) const;
+
+  bool cuda_error = false;  // processes of the job report one
+
+ private:
+  void collect(const Finding& f);
+  void note_lost_processes(const Finding& f);
+  bool of_own_process(const Finding& f) const;
+  bool of_lost_process(const Finding& f) const;
+
+  const Case& incident_;
+  const BrokenConnections& broken_;
+  const ExitFact* first_abort_ = nullptr;  // by its place in one log, or by time
+  std::set<Host> killed_, crashed_;        // hosts on which a process ended so
+  // What may corroborate, by host; two are enough.
+  std::map<std::string, std::set<const Finding*>> by_host_;
+  // Numbers of processes that the job says were killed.
+  std::map<std::string, std::set<Host>> lost_processes_;
+};
+
+}  // namespace culprit::decide
