@@ -324,7 +324,7 @@ constexpr auto kDiagnoseOptions = with_read_options({
     {"db,d", "FILE", "keep the database there"},
     {"format", "FORMAT", report::kFormatNames},
     {"json", nullptr, "the same as --format json"},
-    {"explain", nullptr, "show the walk down the ladder of decisions"},
+    {"explain", nullptr, "show every kind of cause, and why it was left or believed"},
     kHistoryOption,
     {"baseline", "FILE",
      "the database of a run that worked: lines that it does not have are leads of an open answer"},
@@ -350,7 +350,7 @@ constexpr OptionSpec kReportOptions[] = {
     {"db,d", "FILE", "the database that `diagnose` or `classify` left"},
     {"format", "FORMAT", report::kFormatNames},
     {"json", nullptr, "the same as --format json"},
-    {"explain", nullptr, "show the walk down the ladder of decisions"},
+    {"explain", nullptr, "show every kind of cause, and why it was left or believed"},
     {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found"},
 };
 

@@ -16,6 +16,7 @@
 #include "report/terminal.hpp"
 #include "rule_new.hpp"
 #include "rules/check.hpp"
+#include "rules_causes.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {
@@ -211,9 +212,10 @@ constexpr OptionSpec kRulesOptions[] = {
 
 Result<Exit> run_rules(const Arguments& arguments) {
   std::vector<std::string> words = arguments.positional();
-  static const std::vector<std::string> kVerbs{"list", "show", "check", "test", "match", "new"};
+  static const std::vector<std::string> kVerbs{"list", "show",  "causes", "check",
+                                               "test", "match", "new"};
   if (words.empty())
-    return usage_error("rules needs one of list, show, check, test, match, new")
+    return usage_error("rules needs one of list, show, causes, check, test, match, new")
         .hint("`culprit help rules` has examples");
   const std::string verb = words[0];
   words.erase(words.begin());
@@ -221,7 +223,7 @@ Result<Exit> run_rules(const Arguments& arguments) {
   if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
     const std::string near = schema::nearest(verb, kVerbs);
     return usage_error(fmt::format("rules has no '{}'", verb))
-        .hint(near.empty() ? "list, show, check, test, match, new"
+        .hint(near.empty() ? "list, show, causes, check, test, match, new"
                            : fmt::format("did you mean '{}'?", near));
   }
   if (verb == "new") {
@@ -232,10 +234,14 @@ Result<Exit> run_rules(const Arguments& arguments) {
     print(rule_skeleton(line));
     return Exit::finished;
   }
-  if (!words.empty() && (verb == "list" || verb == "check" || verb == "test"))
+  if (!words.empty() && (verb == "list" || verb == "causes" || verb == "check" || verb == "test"))
     return usage_error(fmt::format("rules {} takes no '{}'", verb, words[0]))
         .hint(fmt::format("your own rules are named by an option: culprit rules {} --rules {}",
                           verb, shell_quoted(words[0])));
+  if (verb == "causes") {
+    print(causes_listing(wants_json(arguments)));
+    return Exit::finished;
+  }
   // check reports every failing sample itself; the others refuse a pack that has one in the user's
   // part.
   CULPRIT_TRY(pack, load_pack(arguments, verb != "check" && verb != "test"));
@@ -252,9 +258,11 @@ extern const Command kRules;
 constinit const Command kRules{
     "rules",
     "the rule pack and your own rules",
-    "rules list|show|check|test|match|new [ARGUMENT...] [options]",
+    "rules list|show|causes|check|test|match|new [ARGUMENT...] [options]",
     "  culprit rules list\n"
     "  culprit rules show gpu_xid/79\n"
+    "  culprit rules causes                         how are kinds of cause weighed, what rules a "
+    "candidate out?\n"
     "  culprit rules check --rules my-rules/        are my rules well-formed, do their samples "
     "hold?\n"
     "  culprit rules test --rules my-rules/         do all samples, ours too, hold with mine "

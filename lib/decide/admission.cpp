@@ -307,37 +307,67 @@ constexpr KindSet kOfMachines{CauseKind::machine, CauseKind::network, CauseKind:
                               CauseKind::environment};
 
 constexpr Objection kToOne[] = {
-    {"unrelated", Exclusion::surroundings, kAll, unrelated},
-    {"ran_on", Exclusion::ran_on, kAll, ran_on},
-    {"lived_with",
+    {"is what machines print all day, or what the job does not speak of", Exclusion::surroundings,
+     kAll, unrelated},
+    {"was followed by completed steps", Exclusion::ran_on, kAll, ran_on},
+    {"was printed from the job's beginning on, for an hour and more",
      Exclusion::ran_on,
      {CauseKind::shared, CauseKind::resource, CauseKind::environment},
      lived_with},
-    {"few_warn", Exclusion::too_few, {CauseKind::shared}, few_warn},
-    {"of_no_process", Exclusion::not_of_job, kAll, of_no_process},
-    {"of_storage_server", Exclusion::not_of_job, kOfMachines, of_storage_server},
-    {"of_a_beginning", Exclusion::after_failure, {CauseKind::environment}, of_a_beginning},
-    {"of_a_boot", Exclusion::over_before, kAll, of_a_boot},
-    {"of_other_gpu", Exclusion::not_of_job, kAll, of_other_gpu},
-    {"memory_elsewhere", Exclusion::unplaced, {CauseKind::machine}, memory_elsewhere},
-    {"from_elsewhere", Exclusion::unplaced, kOfMachines, from_elsewhere},
-    {"undated", Exclusion::unplaced, kAll, undated},
-    {"vague", Exclusion::unplaced, kAll, vague},
-    {"behind_in_another_zone", Exclusion::unplaced, kAll, behind_in_another_zone},
-    {"over_long_before", Exclusion::over_before, kAll, over_long_before},
-    {"foreign_unplaced", Exclusion::unplaced, {CauseKind::resource}, foreign_unplaced},
-    {"foreign_long_before", Exclusion::over_before, {CauseKind::resource}, foreign_long_before},
-    {"without_story", Exclusion::unplaced, kOfMachines, without_story},
-    {"xid_of_any_process", Exclusion::unplaced, {CauseKind::device_or_program}, xid_of_any_process},
+    {"is a warning, and few hosts report it", Exclusion::too_few, {CauseKind::shared}, few_warn},
+    {"is of a machine on which no process of the job ran", Exclusion::not_of_job, kAll,
+     of_no_process},
+    {"is of a server of storage", Exclusion::not_of_job, kOfMachines, of_storage_server},
+    {"is asked when a job begins, and this one made steps",
+     Exclusion::after_failure,
+     {CauseKind::environment},
+     of_a_beginning},
+    {"happens as machines start, before the job", Exclusion::over_before, kAll, of_a_boot},
+    {"is of a GPU that no rank of the job had", Exclusion::not_of_job, kAll, of_other_gpu},
+    {"came behind ranks that ran out of GPU memory elsewhere",
+     Exclusion::unplaced,
+     {CauseKind::machine},
+     memory_elsewhere},
+    {"is of a machine that only a book of the cluster names", Exclusion::unplaced, kOfMachines,
+     from_elsewhere},
+    {"has no time, and no second source", Exclusion::unplaced, kAll, undated},
+    {"may stand on either side of the failure, and has no second source", Exclusion::unplaced, kAll,
+     vague},
+    {"fits only if its clock is of another zone", Exclusion::unplaced, kAll,
+     behind_in_another_zone},
+    {"was over hours before the job ended", Exclusion::over_before, kAll, over_long_before},
+    {"ended a process that need not be of the job, at no known moment of it",
+     Exclusion::unplaced,
+     {CauseKind::resource},
+     foreign_unplaced},
+    {"ended another process longer ago than any time-out",
+     Exclusion::over_before,
+     {CauseKind::resource},
+     foreign_long_before},
+    {"has a time, and nothing of the job has one", Exclusion::unplaced, kOfMachines, without_story},
+    {"is printed for any process, and no rank reports a CUDA error",
+     Exclusion::unplaced,
+     {CauseKind::device_or_program},
+     xid_of_any_process},
 };
 
 constexpr Objection kToOrder[] = {
-    {"asked_in_clean_up", Exclusion::after_failure, {CauseKind::outside}, asked_in_clean_up},
-    {"asked_long_before", Exclusion::over_before, {CauseKind::outside}, asked_long_before},
-    {"behind_the_word", Exclusion::after_failure, kAll, behind_the_word},
-    {"after_first_sign", Exclusion::after_failure, kAll, after_first_sign},
-    {"ahead_in_another_zone", Exclusion::unplaced, kAll, ahead_in_another_zone},
-    {"over_before_broken", Exclusion::over_before, {CauseKind::network}, over_before_broken},
+    {"asked processes to stop after others had broken down",
+     Exclusion::after_failure,
+     {CauseKind::outside},
+     asked_in_clean_up},
+    {"was over an hour before the failure",
+     Exclusion::over_before,
+     {CauseKind::outside},
+     asked_long_before},
+    {"came after the scheduler had ended the job", Exclusion::after_failure, kAll, behind_the_word},
+    {"came after the first failure", Exclusion::after_failure, kAll, after_first_sign},
+    {"fits only if its clock is ahead by another zone", Exclusion::unplaced, kAll,
+     ahead_in_another_zone},
+    {"was over before connections broke",
+     Exclusion::over_before,
+     {CauseKind::network},
+     over_before_broken},
 };
 
 }  // namespace
@@ -354,6 +384,27 @@ Setting::Setting(const Case& c, const DecideParams& p)
     if (f.outcome == Outcome::fired && out_of_gpu_memory(f) && f.hosts.size() > 1 &&
         !moments.went_on(f) && (memory == nullptr || came_before(f, *memory)))
       memory = &f;
+}
+
+std::vector<ReasonAgainst> reasons_against() {
+  std::vector<ReasonAgainst> out;
+  for (const std::span<const Objection> table : {objections_to_one(), objections_to_order()})
+    for (const Objection& one : table) out.push_back({one.says, cost_of(one.reason), one.kinds});
+  return out;
+}
+
+int cost_of(Exclusion reason) {
+  switch (reason) {
+    case Exclusion::unplaced: return 12;
+    case Exclusion::too_few: return 14;
+    case Exclusion::after_failure: return 20;
+    case Exclusion::over_before: return 20;
+    case Exclusion::led_to: return 16;
+    case Exclusion::surroundings: return 24;
+    case Exclusion::ran_on: return 30;
+    case Exclusion::not_of_job: return 40;
+  }
+  return 40;
 }
 
 std::span<const Objection> objections_to_one() { return kToOne; }

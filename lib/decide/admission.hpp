@@ -38,7 +38,7 @@ struct Setting {
 using Fits = std::optional<Text> (*)(const Setting& s, const Finding& f, CauseKind kind);
 
 struct Objection {
-  std::string_view name;
+  std::string_view says;  // that this candidate ...
   Exclusion reason;
   KindSet kinds;
   Fits fits;

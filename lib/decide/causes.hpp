@@ -30,6 +30,7 @@ class KindSet {
     out.bits_ = ~0U;
     return out;
   }
+  constexpr bool is_all() const { return bits_ == ~0U; }
   constexpr bool has(CauseKind kind) const {
     return (bits_ & 1U << static_cast<unsigned>(kind)) != 0;
   }
@@ -61,6 +62,17 @@ struct Excluded {
   Text why;
   std::vector<Against> also = {};  // further reasons
 };
+
+// Decibans against a candidate that was ruled out for it.
+int cost_of(Exclusion reason);
+
+// The table of reasons, for people: "a candidate that <says> is ruled out".
+struct ReasonAgainst {
+  std::string_view says;
+  int decibans = 0;
+  KindSet kinds;
+};
+std::vector<ReasonAgainst> reasons_against();
 
 struct FirstFailure {
   std::vector<Cause> causes;  // that can have come first, best first

@@ -98,76 +98,11 @@ void weigh(const Case& incident, const FirstFailure& first, const rules::Effects
   });
 }
 
-// The kind that a finding would be of, had it come first.
-StepId step_of(CauseKind kind) {
-  switch (kind) {
-    case CauseKind::machine: return StepId::critical_errors;
-    case CauseKind::network: return StepId::network_alerts;
-    case CauseKind::shared: return StepId::shared_cause;
-    case CauseKind::environment: return StepId::setup_failure;
-    case CauseKind::resource: return StepId::resources;
-    case CauseKind::program: return StepId::user_code;
-    case CauseKind::crash: return StepId::process_crash;
-    case CauseKind::device_or_program: return StepId::illegal_access;
-    case CauseKind::numerics: return StepId::numerics;
-    case CauseKind::outside: return StepId::ended_outside;
-    case CauseKind::none: break;
-  }
-  return StepId::excluded;
-}
-
-// Decibans of the reasons for which a candidate was ruled out.
-int cost_of(Exclusion reason) {
-  switch (reason) {
-    case Exclusion::unplaced: return 12;
-    case Exclusion::too_few: return 14;
-    case Exclusion::after_failure: return 20;
-    case Exclusion::over_before: return 20;
-    case Exclusion::led_to: return 16;
-    case Exclusion::surroundings: return 24;
-    case Exclusion::ran_on: return 30;
-    case Exclusion::not_of_job: return 40;
-  }
-  return 40;
-}
-
-Action action_of(CauseKind kind) {
-  switch (kind) {
-    case CauseKind::machine:
-    case CauseKind::network: return Action::checks;
-    case CauseKind::program: return Action::rollback;
-    case CauseKind::shared:
-    case CauseKind::environment:
-    case CauseKind::resource: return Action::repair;
-    default: return Action::investigate;
-  }
-}
-
 // What would tell this kind from another.
-Text tells_of(StepId kind, const Text& whom) {
-  switch (kind) {
-    case StepId::critical_errors:
-    case StepId::illegal_access:
-    case StepId::data_corruption: return say(Phrase::tells_machine, whom);
-    case StepId::network_alerts:
-    case StepId::recurring_alert:
-    case StepId::transient_alert:
-    case StepId::root_diag:
-    case StepId::distributed_errors: return say(Phrase::tells_network, whom);
-    case StepId::shared_cause: return say(Phrase::tells_service);
-    case StepId::resources: return say(Phrase::tells_resource);
-    case StepId::setup_failure:
-    case StepId::config_check: return say(Phrase::tells_setting);
-    case StepId::user_code:
-    case StepId::process_crash:
-    case StepId::diverged:
-    case StepId::numerics: return say(Phrase::tells_program);
-    case StepId::stopped_rank:
-    case StepId::stuck_group:
-    case StepId::silent_rank:
-    case StepId::stood_still: return say(Phrase::tells_hang);
-    default: return say(Phrase::tells_record);
-  }
+Text tells_of(const rules::CauseRow& row, const Text& whom) {
+  const std::size_t place = row.tells.find("{}");
+  if (place == std::string::npos) return Text(row.tells);
+  return Text(row.tells.substr(0, place)) + whom + Text(row.tells.substr(place + 2));
 }
 
 Text whom(const std::vector<Target>& targets) {
@@ -187,18 +122,19 @@ Text against_of(const Hypothesis& h, const std::string& first_name) {
 Candidate of_excluded(const Excluded& e, CauseKind kind, const rules::CauseTable& table) {
   const Finding& f = *e.finding;
   Candidate out;
-  out.kind = step_of(kind);
-  out.action = action_of(kind);
+  const rules::CauseRow& row = table.unproven(kind);
+  out.kind = row.kind;
+  out.action = row.unproven_action;
   out.targets = {{f.subject, f.confidence, {f.id}}};
   out.what = say(Phrase::title_on_place, f.title, f.subject.id);
-  const rules::CauseRow& row = table.row(out.kind);
   out.name = row.name;
   out.weights = {{row.prior, say(Phrase::weight_of_kind, row.name)},
                  {decibans(f.confidence), say(Phrase::weight_of_evidence, f.title)},
                  {-cost_of(e.reason) - row.prior, e.why}};
+  for (const Against& more : e.also) out.weights.push_back({-cost_of(more.reason), more.why});
   for (const Weight& weight : out.weights) out.score += weight.decibans;
   out.against = e.why;
-  out.tells = tells_of(out.kind, f.subject.id);
+  out.tells = tells_of(row, f.subject.id);
   return out;
 }
 
@@ -260,7 +196,7 @@ std::vector<Candidate> differential_of(const Walk& w, const std::vector<Hypothes
     c.weights = h.ledger;
     if (&h != &all.front()) {
       c.against = against_of(h, table.row(all.front().kind).name);
-      c.tells = tells_of(h.kind, whom(h.verdict.targets));
+      c.tells = tells_of(table.row(h.kind), whom(h.verdict.targets));
     }
     if (std::none_of(out.begin(), out.end(),
                      [&](const Candidate& other) { return same_answer(other, c); }))

@@ -174,7 +174,7 @@ Verdict decide_sorted(const Case& incident, const DecideParams& params) {
   Walk w{incident, params, first, {}, {}};
   const rules::CauseTable& table = rules::CauseTable::built_in();
   const rules::Effects seen = effects_of(w);
-  Proposals proposals = propose(incident, params, first);
+  Proposals proposals = propose(incident, params, first, table);
   std::vector<Hypothesis>& all = proposals.standing;
   compare(incident, first, seen, table, all);
   std::vector<Candidate> differential = differential_of(w, all, table);

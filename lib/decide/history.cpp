@@ -116,7 +116,7 @@ struct Judge {
     return out;
   }
 
-  // Why the ladder's own answer does not hold, as a clause, and rungs that it stands for.
+  // Why the answer does not hold, as a clause, and rungs that it stands for.
   struct Lead {
     Text why;
     std::vector<Measure> counted;
@@ -156,7 +156,7 @@ struct Judge {
   }
 
   // Figure 5 for a failure that has no culprit: the first rung that was not tried. own: what the
-  // ladder answered.
+  // comparison answered.
   void climb(std::optional<Measure> own, const Lead& lead = {}) {
     const Tries tried = tries();
     const std::size_t next = untried(own, tried, lead);

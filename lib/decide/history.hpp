@@ -19,8 +19,8 @@ FailureRoot root_of(const Verdict& verdict, const std::vector<Finding>& findings
 // The verdict as an answer, for the next incident's history; empty when it is none.
 std::vector<Tried> answer_of(Action action, const std::vector<Subject>& targets);
 
-// Moves the verdict down the ladder by what the history says was tried without progress, and adds
-// "history" steps. Does nothing without a history.
+// Moves the verdict on to the next action by what the history says was tried without progress, and
+// adds "history" steps. Does nothing without a history.
 void consider_history(const Case& incident, Verdict& verdict);
 
 }  // namespace culprit::decide

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "decide/walk.hpp"
+#include "rules/causes.hpp"
 
 namespace culprit::decide {
 
@@ -26,6 +27,7 @@ struct Proposals {
 };
 
 // `first` must outlive what is returned.
-Proposals propose(const Case& incident, const DecideParams& params, const FirstFailure& first);
+Proposals propose(const Case& incident, const DecideParams& params, const FirstFailure& first,
+                  const rules::CauseTable& table);
 
 }  // namespace culprit::decide

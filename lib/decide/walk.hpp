@@ -1,4 +1,4 @@
-// What the steps of the ladder share. Inside of this room only.
+// What the kinds of cause share that are asked. Inside of this room only.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace culprit::decide {
 
-// The walk down the ladder: the case, what is known so far, and the verdict in the making.
+// What one kind is asked about: the case, what is known so far, and the verdict in the making.
 struct Walk {
   const Case& incident;
   const DecideParams& params;
@@ -130,10 +130,10 @@ const Finding* loss_that_stayed_high(const Walk& w);
 // The same cause, where a diagnostic that was run after wrong numbers bears them out. numerics.cpp
 std::optional<Answer> borne_out(Walk& w, const Cause& c);
 
-// The steps, each in the file that it belongs to: ends.cpp, faults.cpp, numerics.cpp,
+// The kinds, each in the file that it belongs to: ends.cpp, faults.cpp, numerics.cpp,
 // process_ends.cpp, communication.cpp, waiting.cpp, slowness.cpp.
 #define CULPRIT_STEP(step) Answer step(Walk& w);
-CULPRIT_LADDER(CULPRIT_STEP)
+CULPRIT_KINDS(CULPRIT_STEP)
 #undef CULPRIT_STEP
 
 }  // namespace culprit::decide

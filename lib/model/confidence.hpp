@@ -65,7 +65,7 @@ inline constexpr double kSettled = 0.9;              // an isolation of which no
 // it failed.
 inline constexpr double kSureOfMachine = 0.9;
 
-// Answers of the ladder, by the step that gives them. What a count of simulated incidents says of a
+// Answers, by the kind of cause that gives them. What a count of simulated incidents says of a
 // step is in decide/calibration.cpp.
 inline constexpr double kOneOfTwoEnds = 0.45;   // the connection between two hosts failed first
 inline constexpr double kThrottled = 0.6;       // its GPUs report throttling, and no step time does

@@ -42,7 +42,7 @@ constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "ne
 constexpr std::string_view kCollectiveSources[] = {
     "",        "recorder", "watchdog",  "desync",    "fingerprint",
     "barrier", "ras",      "nccl-call", "nccl-init", "inspector"};
-constexpr std::string_view kStepIds[] = {CULPRIT_LADDER(CULPRIT_NAME) "history", "excluded"};
+constexpr std::string_view kStepIds[] = {CULPRIT_KINDS(CULPRIT_NAME) "history", "excluded"};
 constexpr std::string_view kStepOutcomes[] = {"taken", "ruled_out", "not_enough_evidence"};
 constexpr std::string_view kNextKinds[] = {"command", "collect", "plan"};
 constexpr std::string_view kSources[] = {"",       "kernel_log",      "training_output",

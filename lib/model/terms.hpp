@@ -8,9 +8,9 @@
 #include <string_view>
 
 // clang-format off
-// The steps of the ladder, in the order in which decide/ asks them: a step is a line here and a
-// function of its name.
-#define CULPRIT_LADDER(STEP) \
+// The kinds of cause that decide/ compares: a kind is a line here, a function of its name, and a
+// row of rules/tables/causes.json. Of two that weigh the same the first is believed.
+#define CULPRIT_KINDS(STEP) \
   /* an empty bundle proves nothing */ \
   STEP(bundle_empty) \
   /* a GPU that gives another result when it repeats a step, or than another GPU -> isolate */ \
@@ -177,8 +177,8 @@ enum class CollectiveSource : std::uint8_t {
   inspector
 };
 
-// And two entries of the walk that are no steps.
-enum class StepId : std::uint8_t { CULPRIT_LADDER(CULPRIT_ENUMERATOR) history, excluded };
+// And two entries that are no kinds.
+enum class StepId : std::uint8_t { CULPRIT_KINDS(CULPRIT_ENUMERATOR) history, excluded };
 enum class StepOutcome : std::uint8_t { taken, ruled_out, not_enough_evidence };
 
 // What a person does next: run this, collect that, plan something.

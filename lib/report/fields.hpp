@@ -44,7 +44,7 @@ std::string target_id(const nlohmann::json& document, const nlohmann::json& targ
 std::string target_name(const nlohmann::json& document, const nlohmann::json& target);
 // Who did what a link of the chain says: "rank 3", "ranks 0-3,8" instead of how many.
 std::string chain_who(const nlohmann::json& document, const nlohmann::json& link);
-// The headline of an action: "ISOLATE"; step: the one of the ladder that gave the answer.
+// The headline of an action: "ISOLATE"; step: the kind of cause that gave the answer.
 std::string headline(const std::string& action, const std::string& step);
 std::string taken_step(const nlohmann::json& document);
 // Ids of the findings that the targets rest on, in their order, each once.

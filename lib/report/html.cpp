@@ -188,7 +188,7 @@ std::string to_html(const std::string& document, const RenderOptions& options) {
          "</style>\n</head>\n<body>\n<main>\n";
   out += html_verdict(d) + html_timeline(d) + html_waits(d) + html_rank_map(d) + html_stacks(d) +
          html_steps(d) + html_time(d) + html_metrics(d) + html_evidence(d, options) +
-         html_ladder(d) + html_other_findings(d, options) + html_settings(d) + html_ledger(d) +
+         html_considered(d) + html_other_findings(d, options) + html_settings(d) + html_ledger(d) +
          html_notes(d);
   out += "</main>\n<footer><small>Written by culprit from bundle " +
          html_text(member(d, "bundle"), "digest") +

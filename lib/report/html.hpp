@@ -45,7 +45,7 @@ std::string html_steps(const nlohmann::json& document);
 std::string html_time(const nlohmann::json& document);
 std::string html_evidence(const nlohmann::json& document, const RenderOptions& options);
 std::string html_other_findings(const nlohmann::json& document, const RenderOptions& options);
-std::string html_ladder(const nlohmann::json& document);
+std::string html_considered(const nlohmann::json& document);
 std::string html_ledger(const nlohmann::json& document);
 std::string html_notes(const nlohmann::json& document);
 

@@ -152,7 +152,7 @@ std::string html_evidence(const json& d, const RenderOptions& options) {
                       "What the verdict rests on, with the lines that say it.", body);
 }
 
-std::string html_ladder(const json& d) {
+std::string html_considered(const json& d) {
   std::string rows;
   const bool nothing_to_do = text(member(d, "verdict"), "action") == "none";
   for (const json& s : list(member(d, "verdict"), "steps")) {
@@ -163,8 +163,9 @@ std::string html_ladder(const json& d) {
                         html_text(s, "why"));
   }
   if (rows.empty()) return "";
-  return html_section("ladder", "What was considered, and why it was left",
-                      "The questions are asked in this order; the first that holds is the verdict.",
+  return html_section("considered", "What was considered, and why it was left",
+                      "Every kind of cause is asked; of those that stand the one with the most for "
+                      "it is the verdict.",
                       "<table class=\"stack\">\n<thead><tr><th scope=\"col\">Question</th><th "
                       "scope=\"col\">Outcome</th>"
                       "<th scope=\"col\">Why</th></tr></thead>\n<tbody>\n" +

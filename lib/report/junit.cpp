@@ -1,4 +1,4 @@
-// JUnit XML for pipelines: one suite a bundle, one case a step of the ladder and one a finding.
+// JUnit XML for pipelines: one suite a bundle, one case a kind of cause and one a finding.
 // What fails is what the verdict says: the step that was taken, unless there is nothing to do, and
 // the findings that it rests on. A case that had too little to go by is skipped. Only what all
 // dialects share: the XSD of Jenkins and that of Ant both take it.
@@ -65,10 +65,10 @@ std::string verdict_body(const json& verdict) {
   return out;
 }
 
-void ladder(const json& verdict, Suite& suite) {
+void kinds(const json& verdict, Suite& suite) {
   const std::string action = text(verdict, "action");
   for (const json& s : list(verdict, "steps")) {
-    suite.open("ladder", text(s, "step"));
+    suite.open("kinds", text(s, "step"));
     const std::string outcome = text(s, "outcome");
     if (outcome == "taken" && action != "none")
       suite.fail(action, text(verdict, "summary"), text(s, "why") + "\n" + verdict_body(verdict));
@@ -122,7 +122,7 @@ std::string to_junit(const std::string& document, const RenderOptions&) {
   const json& incident = member(d, "incident");
   const json& bundle = member(d, "bundle");
   Suite suite;
-  ladder(member(d, "verdict"), suite);
+  kinds(member(d, "verdict"), suite);
   findings(d, suite);
   std::string when =
       text(incident, "start").empty() ? text(incident, "end") : text(incident, "start");

@@ -41,7 +41,7 @@ std::string to_json(const Incident& incident);
 
 struct RenderOptions {
   bool color = false;
-  bool explain = false;  // the walk down the ladder
+  bool explain = false;  // all kinds of cause, and why each was left
   bool verbose = false;  // every finding, the whole ledger
   std::size_t width = 100;
   std::string place = "-d incident.db";  // how commands name the database

@@ -62,6 +62,15 @@ Result<CauseRow> row_of(const json& object, const std::string& file) {
   for (const json& one : object["explains"])
     if (const auto effect = named<Effect>(kEffectNames, one.get<std::string>()))
       row.explains.set(static_cast<std::size_t>(*effect));
+  row.tells = object["tells"].get<std::string>();
+  if (object.contains("of"))
+    for (const json& one : object["of"])
+      if (const auto cause = cause_named(one.get<std::string>())) row.of.push_back(*cause);
+  if (object.contains("unproven")) {
+    row.unproven = cause_named(object["unproven"]["of"].get<std::string>());
+    if (const auto action = term_named<Action>(object["unproven"]["action"].get<std::string>()))
+      row.unproven_action = *action;
+  }
   if (object.contains("signs"))
     for (const auto& [word, often] : object["signs"].items()) {
       const auto sign = named<Sign>(kSignNames, word);
@@ -123,11 +132,19 @@ const SurenessRow* CauseTable::counted(std::string_view word) const {
   return nullptr;
 }
 
-const CauseRow& CauseTable::row(StepId kind) const {
+template <class Test>
+const CauseRow& CauseTable::first(Test test) const {
   static const CauseRow kNone{};
-  const auto at = std::find_if(rows_.begin(), rows_.end(),
-                               [&](const CauseRow& row) { return row.kind == kind; });
+  const auto at = std::find_if(rows_.begin(), rows_.end(), test);
   return at == rows_.end() ? kNone : *at;
+}
+
+const CauseRow& CauseTable::row(StepId kind) const {
+  return first([&](const CauseRow& row) { return row.kind == kind; });
+}
+
+const CauseRow& CauseTable::unproven(CauseKind cause) const {
+  return first([&](const CauseRow& row) { return row.unproven == cause; });
 }
 
 }  // namespace culprit::rules

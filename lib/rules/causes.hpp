@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "model/rows.hpp"
 #include "model/terms.hpp"
 
 namespace culprit::rules {
@@ -41,6 +42,11 @@ struct CauseRow {
   std::string name;
   int prior = 0;  // decibans against an unknown cause
   Effects explains;
+  std::vector<CauseKind> of;  // candidates that it may be made of; none: of analyses
+  // It stands for candidates of this cause that were ruled out, with what would have been done.
+  std::optional<CauseKind> unproven;
+  Action unproven_action = Action::investigate;
+  std::string tells;                      // what would show that it is this one; {} is its machine
   std::array<std::string, kSigns> words;  // as the table has them; "": weighs nothing
   std::array<int, kSigns> weights{};      // decibans, within -20 to 20
 };
@@ -60,10 +66,15 @@ class CauseTable {
   const std::vector<CauseRow>& rows() const { return rows_; }
   // A kind that the table leaves out has the prior of an unknown cause and explains nothing.
   const CauseRow& row(StepId kind) const;
+  // The row that stands for candidates of this cause that were ruled out.
+  const CauseRow& unproven(CauseKind cause) const;
   // nullptr: below thirty verdicts no figure says anything.
   const SurenessRow* counted(std::string_view word) const;
 
  private:
+  template <class Test>
+  const CauseRow& first(Test test) const;
+
   std::vector<CauseRow> rows_;
   std::vector<SurenessRow> counted_;
 };

@@ -13,10 +13,10 @@
 
 namespace culprit::rules {
 
-// A word that no rule defines: a signal, an exit code, a step of the ladder. Data:
+// A word that no rule defines: a signal, an exit code, a kind of verdict. Data:
 // rules/tables/glossary.json.
 struct GlossaryEntry {
-  std::string kind;  // signal exit_code ladder_step cause action role
+  std::string kind;  // signal exit_code verdict_kind cause action role
   std::optional<std::int64_t> number;
   std::vector<std::string> names;
   std::string title, means, is_not, advice, source;

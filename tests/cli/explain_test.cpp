@@ -31,7 +31,7 @@ TEST(Explain, KnowsEveryStepOfTheLadderAndEveryAction) {
     ASSERT_TRUE(document.is_object()) << command;
     words.emplace("action", document["verdict"]["action"]);
     for (const auto& step : document["verdict"]["steps"])
-      words.emplace("ladder_step", step["step"]);
+      words.emplace("verdict_kind", step["step"]);
   }
   EXPECT_GT(words.size(), 10u);
   for (const auto& [kind, word] : words) {

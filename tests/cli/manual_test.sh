@@ -62,6 +62,12 @@ for page in "$man"/culprit-*.1; do
   printf '%s\n' "$commands" | grep -qx -- "$name" || complain "culprit-$name.1 is about no command"
 done
 
+# The kinds of cause are listed with the names that the program has for them.
+kinds=$("$culprit" rules causes | sed -n 's/^\([a-z_][a-z_]*\)  *[+-][0-9]*  \(.*\)/.It \1 Ta \2/p')
+[ -n "$kinds" ] || complain "\`culprit rules causes\` lists no kinds"
+listed=$(grep '^\.It [a-z_]* Ta ' "$man/culprit-diagnose.1")
+[ "$kinds" = "$listed" ] || complain "culprit-diagnose.1 lists other kinds of cause than \`culprit rules causes\`"
+
 # From within the folder: mandoc looks there for the pages that .Xr names.
 if command -v mandoc >/dev/null; then
   for page in "$man"/*.1; do

@@ -58,8 +58,8 @@ TEST(Explain, EndsOfProcessesInAllTheirSpellings) {
 
 TEST(Explain, NamesOfRulesStepsCausesActionsMetricsAndSettings) {
   EXPECT_EQ(explain(embedded(), "nccl-watchdog-timeout").found.front().kind, "rule");
-  EXPECT_EQ(explain(embedded(), "stopped_rank").found.front().kind, "ladder_step");
-  EXPECT_EQ(explain(embedded(), "stopped rank").found.front().kind, "ladder_step");
+  EXPECT_EQ(explain(embedded(), "stopped_rank").found.front().kind, "verdict_kind");
+  EXPECT_EQ(explain(embedded(), "stopped rank").found.front().kind, "verdict_kind");
   EXPECT_EQ(explain(embedded(), "device_or_program").found.front().kind, "cause");
   EXPECT_EQ(explain(embedded(), "isolate").found.front().kind, "action");
   EXPECT_EQ(explain(embedded(), "DCGM_FI_DEV_GPU_TEMP").found.front().kind, "metric");
