@@ -71,7 +71,8 @@ Text since(const Walk& w) {
 Text doing(const Finding& f) {
   const Text& reason = hang_of(f).reason;
   if (!hang_of(f).state.empty()) return say(Phrase::is_so, reason);
-  const bool call = hang_of(f).wait == WaitKind::call || hang_of(f).wait == WaitKind::lock;
+  const WaitKind wait = hang_of(f).wait;
+  const bool call = wait == WaitKind::call || wait == WaitKind::lock || wait == WaitKind::program;
   return call ? say(Phrase::is_in, reason) : reason;
 }
 
@@ -132,7 +133,8 @@ Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const
   return taken(f.why);
 }
 
-// The program asks something outside the job, inside the training loop, and waits for the answer.
+// The program asks something outside the job, inside the training loop, and waits for the answer;
+// or its own code does not come to an end.
 Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   v.action = Action::rollback;
@@ -148,8 +150,9 @@ Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const>
                       : say(Phrase::in_brackets, hang_of(f).code),
                   since(w));
   next(v, NextKind::plan,
-       say(hang_of(f).wait == WaitKind::lock ? Phrase::unlock_the_loader
-                                             : Phrase::give_it_a_timeout));
+       say(hang_of(f).wait == WaitKind::program ? Phrase::bound_the_code
+           : hang_of(f).wait == WaitKind::lock  ? Phrase::unlock_the_loader
+                                                : Phrase::give_it_a_timeout));
   collect_more(w);
   return taken(f.why);
 }
@@ -325,7 +328,10 @@ Answer stopped_rank(Walk& w) {
   // A worker of a data loader that stands on a lock, which it got from its parent when it was
   // forked or shares with a thread of its own.
   const bool deadlock = hang_of(f).wait == WaitKind::lock && hang_of(f).role == "dataloader";
-  if (hang_of(f).wait == WaitKind::service || deadlock) return program_waited(w, f, sure);
+  const bool own_code =
+      hang_of(f).wait == WaitKind::program && hang_of(f).standing && sure.size() == 1;
+  if (hang_of(f).wait == WaitKind::service || deadlock || own_code)
+    return program_waited(w, f, sure);
   if (exact) return machine_stopped(w, f, sure);
   const Host machine = machine_of(sure);
   if (const Finding* kernel = kernel_of_machine(w, machine))

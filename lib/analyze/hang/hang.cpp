@@ -164,6 +164,10 @@ WaitKind wait_of(const Stage& stage) {
   }
 }
 
+WaitKind wait_of(const StackSink& sink) {
+  return sink.program ? WaitKind::program : wait_of(sink.stage);
+}
+
 // "all of them are in ...": for the stages that describe() tells with a verb.
 Text in_what(const Stage& stage) {
   switch (wait_of(stage)) {
@@ -172,6 +176,7 @@ Text in_what(const Stage& stage) {
     case WaitKind::communicator: return say(Phrase::making_communicator, stage.operation);
     case WaitKind::service:
     case WaitKind::lock:
+    case WaitKind::program:
     case WaitKind::call: break;
   }
   return describe(stage);
@@ -565,7 +570,7 @@ class Join {
     s.role = sink.role;
     s.reason = doing(sink);
     s.native = sink.native_reason;
-    s.wait = wait_of(sink.stage);
+    s.wait = wait_of(sink);
     s.code = place_of(sink.file, sink.line);
     return s;
   }
@@ -590,7 +595,7 @@ class Join {
     s.role = sink.role;
     s.waiting = static_cast<std::int64_t>(sink.waiting);
     // Code of one's own may end in a wait that Python does not show.
-    const bool vague = !sink.unheard &&
+    const bool vague = !sink.unheard && !sink.program &&
                        (sink.stage.doing == Doing::compute || sink.stage.doing == Doing::unknown) &&
                        sink.native_reason.empty();
     s.confidence = vague ? confidence::kOddTrainer
@@ -600,7 +605,7 @@ class Join {
     s.sources = {"stacks"};
     if (!sink.unheard) s.reason = doing(sink);
     s.native = sink.native_reason;
-    s.wait = wait_of(sink.stage);
+    s.wait = wait_of(sink);
     s.code = place_of(sink.file, sink.line);
     s.why = sink.unheard     ? say(Phrase::no_stack_of_it)
             : sink.elsewhere ? say(Phrase::it_is_in_none, sink.waiting, s.reason)

@@ -322,6 +322,8 @@ constexpr StageMarker kStageMarkers[] = {
     {"time_sleep", "", lock, "sleep", Tells::weak},
     {"<built-in method sleep of *", "", lock, "sleep", Tells::weak},
     {"<built-in method acquire of *", "", lock, "lock", Tells::weak},
+    {"acquire_*", "", lock, "lock", Tells::weak},
+    {"*_lock", "", lock, "lock", Tells::weak},
     {"interaction", "pdb.py", lock, "debugger (pdb)"},
     {"wait", "threading.py", lock, "condition", Tells::weak},
     {"acquire", "threading.py", lock, "lock", Tells::weak},
@@ -620,14 +622,18 @@ bool library_file(std::string_view path) {
     if (path.find(part) != std::string_view::npos) return true;
   // py-spy cuts the folder of Python's own modules, and of installed packages.
   for (const std::string_view package :
-       {"http/", "requests/", "httpx/", "httpcore/", "aiohttp/", "slack_sdk/", "pymongo/", "redis/",
-        "email/", "logging/", "importlib/"})
+       {"re/",        "json/",     "xml/",         "html/",     "urllib/",   "ctypes/",
+        "encodings/", "sqlite3/",  "collections/", "PIL/",      "pandas/",   "pyarrow/",
+        "scipy/",     "cv2/",      "boto3/",       "ray/",      "wandb/",    "triton/",
+        "http/",      "requests/", "httpx/",       "httpcore/", "aiohttp/",  "slack_sdk/",
+        "pymongo/",   "redis/",    "email/",       "logging/",  "importlib/"})
     if (path.starts_with(package)) return true;
   for (const std::string_view file :
        {"threading.py",  "queue.py",     "socket.py",      "selectors.py", "ssl.py",
         "subprocess.py", "pathlib.py",   "shutil.py",      "os.py",        "pickle.py",
         "contextlib.py", "functools.py", "genericpath.py", "posixpath.py", "tempfile.py",
         "zipfile.py",    "tarfile.py",   "gzip.py",        "codecs.py",    "runpy.py",
+        "re.py",         "random.py",    "copy.py",        "heapq.py",     "bisect.py",
         "cmd.py",        "pdb.py",       "bdb.py",         "smtplib.py"})
     if (path == file) return true;
   return false;

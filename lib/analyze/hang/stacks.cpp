@@ -1009,6 +1009,11 @@ class Aggregation {
     sink.function = normal_function(f.function, f.native);
     sink.file = f.file;
     sink.line = f.line;
+    const bool own = !f.native && !library_file(f.file) && sink.native_reason.empty();
+    const bool runs = !sink.samples.empty() &&
+                      facts_.samples[sink.samples.front()].row.state.starts_with("active");
+    sink.program = own && ((s.doing == Doing::compute && runs) ||
+                           (s.doing == Doing::lock && s.decided == s.where));
   }
 
   // A trainer that waits for data waits for its own workers: one that is not idle is what it waits

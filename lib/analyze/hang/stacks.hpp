@@ -106,6 +106,9 @@ struct StackSink {
   std::size_t waiting = 0;           // ranks that wait for it, directly or not
   bool elsewhere = false;            // in no collective at all
   bool unheard = false;              // there is no stack of it
+  // In the program's own code, and no wait that Python does not show: its thread runs, or stands on
+  // a lock of that code.
+  bool program = false;
 };
 
 struct StackRound {

@@ -76,11 +76,13 @@ std::optional<LastStep> last_logged_step(const Facts& facts) {
 }
 
 // When stacks of the job's processes were taken: by what they print, else by their files, where the
-// log's own file is as old as its last line: then files kept their times.
+// log's own file is as old as its last line: then files kept their times; else by snapshots of the
+// machines.
 std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step,
                                      const StandstillParams& params) {
   const bool kept = step.written != 0 && step.written - step.at < params.unknown_timeout / 2;
   std::vector<Nanoseconds> times;
+  bool undated = false;
   for (const StackSample& s : facts.samples) {
     if (s.row.source == "traceback" || s.row.source == "recorder") continue;
     const MemberRow* m = facts.member(s.row.place.member);
@@ -89,12 +91,18 @@ std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step,
       times.push_back(*printed);
       continue;
     }
+    undated = true;
     // A console is older than what stands at its end; files of dumps are written once.
     const Nanoseconds written = m->mtime_s * kSecond;
     if (kept && m->text_kind == "stack" && written > step.at &&
         written - step.at <= params.believable)
       times.push_back(written);
   }
+  // Stacks without a time are of the moment at which the machines were looked at.
+  const auto& snapshot = facts.looked_at;
+  if (times.empty() && undated && snapshot && *snapshot - step.at <= params.believable &&
+      !zones_apart(*snapshot, step.at))
+    return snapshot;
   if (times.empty()) return std::nullopt;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());

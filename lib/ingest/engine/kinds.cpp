@@ -82,6 +82,8 @@ bool ipmi_sel(const Head& head) {
 }
 
 bool smi_query(const Head& head) { return head_has(head, "==============NVSMI LOG=============="); }
+bool smi_table(const Head& head) { return head_has(head, "\n| NVIDIA-SMI "); }
+
 bool dcgm_diag(const Head& head) {
   return head_has(head, "Successfully ran diagnostic") ||
          (head_has(head, "| Diagnostic ") && head_has(head, "| Result "));
@@ -248,7 +250,9 @@ bool configuration(const Head& head) {
 
 bool nccl_log(const Head& head) {
   return share_of_lines(head, [](std::string_view text) {
-           return text.find(" NCCL ") != std::string_view::npos;
+           return text.find(" NCCL INFO ") != std::string_view::npos ||
+                  text.find(" NCCL WARN ") != std::string_view::npos ||
+                  text.find(" NCCL TRACE ") != std::string_view::npos;
          }) >= 80;
 }
 
@@ -263,6 +267,7 @@ constexpr TextKind kKinds[] = {
      stack_dump},
     {"process-tree", "ps, pstree by themselves", "process", process_tree},
     {"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi", smi_query},
+    {"nvidia-smi-table", "nvidia-smi by itself", "nvidia-smi", smi_table},
     {"dcgm-diag", "dcgmi diag", "dcgm", dcgm_diag},
     {"fabric-manager", "NVIDIA fabric manager log", "fabric-manager", fabric_manager},
     {"rdma-devices", "ibstat, ibv_devinfo, ibstatus", "rdma", rdma_devices},
