@@ -401,9 +401,8 @@ bool aborted(const Walk& w) {
   });
 }
 
-}  // namespace
-
-Answer user_request(Walk& w) {
+// The scheduler's word that ended this run: the first, or that it reached its time limit.
+const Finding* word_that_ended(const Walk& w) {
   const Finding* stop = nullptr;
   for (const Finding& f : w.incident.findings)
     if (scheduler_word(f) && !before_this_run(w.incident.history, f) &&
@@ -413,6 +412,13 @@ Answer user_request(Walk& w) {
           (f.start && stop->start && *f.start < *stop->start &&
            !stop->traits.has(Trait::time_limit)))
         stop = &f;
+  return stop;
+}
+
+}  // namespace
+
+Answer user_request(Walk& w) {
+  const Finding* stop = word_that_ended(w);
   if (stop == nullptr) {
     if (const Finding* word = earlier_word(w))
       return ruled_out(
@@ -477,9 +483,10 @@ Answer user_request(Walk& w) {
   w.verdict.action = Action::none;
   w.verdict.symptom = Symptom::none;
   w.verdict.start = when;
-  w.verdict.summary = stop->traits.has(Trait::time_limit)
-                          ? say(Phrase::time_limit, at(when))
-                          : say(Phrase::scheduler_ended_job, at(when));
+  w.verdict.summary =
+      stop->traits.has(Trait::time_limit)
+          ? say(Phrase::time_limit, at(when))
+          : say(Phrase::scheduler_ended_job, at(when), quoted(message_of(*stop), 160));
   target(w.verdict, {SubjectKind::job, "job"}, confidence::kSchedulerEnded, {stop->id});
   return taken(say(Phrase::no_error_before, stop->event_class));
 }

@@ -59,9 +59,41 @@ void date(Facts& facts, const std::map<MemberId, Earlier>& earlier) {
   for (const auto& [member, was] : earlier) facts.earlier_output.insert(member);
 }
 
+// "run_a.log", "run_b.log", "out-3.txt", "out-12.txt" of one folder: logs of runs of one program.
+bool named_alike(const std::string& a, const std::string& b) {
+  if (folder_of(a) != folder_of(b) || a == b) return false;
+  if (name_without_numbers(a) == name_without_numbers(b)) return true;
+  std::size_t differ = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) differ += a[i] != b[i];
+  return a.size() == b.size() && differ == 1;
+}
+
+// Logs without any time, and the last of them by name ends in an exception: how the runs before it
+// ended is another question.
+void leave_undated_runs(Facts& facts, std::span<const OutputSpan> output) {
+  constexpr std::uint64_t kEnd = 40;  // lines: of the traceback, of a launcher's, of clean-up
+  const auto undated = [&](const MemberRow& m) {
+    return facts.counts(&m) && m.belonging == Belonging::job && !m.rank && m.lines > 0 &&
+           std::none_of(output.begin(), output.end(),
+                        [&](const OutputSpan& s) { return s.member == m.id; });
+  };
+  std::set<MemberId> last;
+  for (const TracebackRow& t : facts.tracebacks)
+    if (const MemberRow* m = facts.member(t.place.member);
+        m != nullptr && undated(*m) && t.place.line + kEnd >= m->lines)
+      last.insert(m->id);
+  for (const MemberId failed : last) {
+    const MemberRow& at = *facts.member(failed);
+    for (const MemberRow& m : facts.members)
+      if (m.order < at.order && named_alike(m.path, at.path) && undated(m))
+        facts.earlier_output.insert(m.id);
+  }
+}
+
 }  // namespace
 
 void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
+  leave_undated_runs(facts, output);
   std::map<MemberId, Earlier> earlier;
   if (facts.start_is_known && facts.job_start) {
     for (const OutputSpan& s : output)

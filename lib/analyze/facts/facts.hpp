@@ -58,7 +58,7 @@ struct Facts : FactRows {
   std::int64_t world_size = 0;  // 0: not known
   bool world_counted = false;   // by the ranks that were seen: there may be more
   std::optional<Nanoseconds> job_start,
-      job_end;                        // of the attempt in question, from the training's own output
+      job_end;  // of the attempt in question, from the training's own output
   // When its machines were looked at for the last time, as snapshots of them print it.
   std::optional<Nanoseconds> looked_at;
   bool start_is_known = false;        // job_start is the manifest's or the scheduler's word

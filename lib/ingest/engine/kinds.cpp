@@ -150,6 +150,8 @@ bool tree_line(std::string_view text) {
   const std::size_t name = text.find_first_not_of(" |`-");
   if (name == std::string_view::npos) return false;
   const std::string_view body = text.substr(name);
+  // "2026-02-10T11:27:41,683000+00:00 ..." of dmesg has such a comma, too.
+  if (body.size() > 10 && body[4] == '-' && body[7] == '-' && body[10] == 'T') return false;
   const std::size_t comma = body.substr(0, 64).find(',');
   return comma != std::string_view::npos && comma > 0 && comma + 1 < body.size() &&
          body[comma + 1] >= '0' && body[comma + 1] <= '9' &&

@@ -64,6 +64,27 @@ bool split_exception(std::string_view line, std::string& type, std::string& mess
          !foreign_word(type, type.size() == line.size());
 }
 
+// "WorkerGroupError: Training failed due to worker errors:": what failed stands below, behind names
+// of workers and frames of theirs.
+bool TracebackParser::announces() const {
+  constexpr int kMost = 60;  // lines
+  return !chained_ && !told_ && announced_ < kMost && message_.ends_with(':');
+}
+
+bool TracebackParser::take_announced(std::string_view body, std::size_t indent) {
+  ++announced_;
+  // "ray.exceptions.RayTaskError(ArrowInvalid): ..." names the exception that it carries.
+  static const re2::RE2 kCarrier(R"(^(?:[A-Za-z_]\w*\.)*[A-Z]\w*\([A-Z]\w*\): )");
+  std::string type, message;
+  if (indent > 0 || !(split_exception(body, type, message) ||
+                      re2::RE2::PartialMatch(re2::StringPiece(body.data(), body.size()), kCarrier)))
+    return true;
+  told_ = true;
+  message_ += ' ';
+  message_ += body.substr(0, 400);
+  return true;
+}
+
 bool TracebackParser::feed(std::string_view line) {
   names_it_ = false;
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
@@ -73,6 +94,7 @@ bool TracebackParser::feed(std::string_view line) {
   const std::string_view body = trim_left(inner);
   const std::size_t indent = inner.size() - body.size();
   if (have_exception_) {
+    if (announces()) return take_announced(body, indent);
     if (body.empty()) return ++blank_ <= 2;
     if (marked && body.rfind(kHead, 0) ==
                       0) {  // the exceptions of a group: the first says more than the group

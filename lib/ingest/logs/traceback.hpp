@@ -36,6 +36,8 @@ class TracebackParser {
     std::int64_t line = 0;
   };
   void choose_frame();
+  bool announces() const;
+  bool take_announced(std::string_view body, std::size_t indent);
 
   std::string type_, message_;
   Frame innermost_, own_;  // of the first exception of the chain
@@ -45,6 +47,8 @@ class TracebackParser {
   bool in_frames_ = true;
   bool names_it_ = false;
   int blank_ = 0;
+  int announced_ = 0;  // lines below a message that ends with a colon
+  bool told_ = false;  // such a message has the exception that it announces
 };
 
 // True for a path of an installed library or of the interpreter: nobody fixes those to mend a job.
