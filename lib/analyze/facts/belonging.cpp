@@ -144,8 +144,10 @@ void place_members(Facts& facts) {
   const std::vector<Host> hosts = hosts_of_job(facts);
   std::set<std::string> folders, names;
   bool any = false;
+  const std::set<MemberId> others = output_of_other_jobs(facts, own);
   for (MemberRow& m : facts.members) {
     m.belonging = by_itself(m, ties, hosts);
+    if (others.count(m.id) > 0) m.belonging = Belonging::another;
     if (m.belonging != Belonging::job || names_another_job(own, m)) continue;
     any = any || m.rank || ties.speaks.count(m.id) > 0;
     folders.insert(folder_of(m.path));

@@ -104,18 +104,61 @@ std::map<std::string, std::string> starts_of(const Facts& facts) {
   return out;
 }
 
-// Of several that ran on the same machines one after the other, the last; "" where one has no
-// record.
-std::string last_of(const Facts& facts, const Jobs& jobs) {
-  const auto starts = starts_of(facts);
-  std::set<std::string> nodes;
+// What the records say of each job under one key.
+std::map<std::string, std::string> told_of(const Facts& facts, std::string_view key) {
+  std::map<std::string, std::string> out;
   for (const ConfigRow& c : facts.configs)
-    if (c.name == "slurm.job.nodes" && jobs.count(number_of(c)) > 0)
-      nodes.insert(c.value.substr(c.value.find(' ') + 1));
+    if (c.name == std::string(kRecord) + std::string(key))
+      out[number_of(c)] = c.value.substr(c.value.find(' ') + 1);
+  return out;
+}
+
+// They had machines in common, so that one ran after the other.
+bool on_common_machines(const Facts& facts, const Jobs& jobs) {
+  constexpr std::size_t kMostNodes = 4096;
+  const auto nodes = told_of(facts, "nodes");
+  std::optional<std::set<std::string>> common;
+  for (const std::string& job : jobs) {
+    const auto at = nodes.find(job);
+    if (at == nodes.end()) return false;
+    const auto list = expand_hostlist(at->second, kMostNodes);
+    if (list.broken) return false;
+    std::set<std::string> kept;
+    for (const auto& node : list.hosts)
+      if (!common || common->count(node) > 0) kept.insert(node);
+    common = std::move(kept);
+  }
+  return common && !common->empty();
+}
+
+// Of several that ran on the same machines one after the other: the last, where they are one job
+// that was submitted again; else the one of which there is by far the most output; "" where neither
+// is known.
+std::string last_of(const Facts& facts, const Jobs& jobs) {
+  constexpr std::uint64_t kByFar = 10;
+  if (!on_common_machines(facts, jobs)) return {};
+  const auto starts = starts_of(facts), names = told_of(facts, "name");
+  std::set<std::string> called;
+  for (const auto& [job, name] : names)
+    if (jobs.count(job) > 0) called.insert(name);
+  if (called.size() > 1) {
+    std::map<std::uint64_t, std::string> by_lines;
+    for (const std::string& job : jobs) {
+      std::uint64_t lines = 0;
+      for (const MemberRow& m : facts.members)
+        if (m.kind == "file" && m.text_kind != "kernel" && numbers_of(m).count(job) > 0)
+          lines += m.lines;
+      by_lines[lines] = job;
+    }
+    const auto most = by_lines.rbegin();
+    return by_lines.size() == jobs.size() && most->first >= kByFar * std::next(most)->first
+               ? most->second
+               : std::string();
+  }
   std::string last, when;
   for (const std::string& job : jobs) {
     const auto start = starts.find(job);
-    if (start == starts.end() || nodes.size() != 1) return {};
+    if (start == starts.end()) return {};
     if (start->second > when) last = job, when = start->second;
   }
   return last;
@@ -132,6 +175,8 @@ std::string job_by_number(const Facts& facts) {
       if (!own.empty() && (recorded.count(own) > 0 || own == facts.manifest->job_id)) return own;
   const Jobs in_paths = in_names(facts, recorded);
   if (in_paths.size() == 1) return only(in_paths);
+  if (in_paths.size() > 1 && recorded.size() > 1)
+    if (std::string last = last_of(facts, in_paths); !last.empty()) return last;
   if (recorded.size() < 2) return only(recorded);
   const Jobs of_logs = named(facts, recorded);
   return of_logs.size() == 1 ? only(of_logs) : last_of(facts, of_logs);
@@ -149,6 +194,24 @@ std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& 
     if (std::any_of(numbers.begin(), numbers.end(), [&](const std::string& number) {
           const auto start = starts.find(number);
           return start != starts.end() && start->second < own->second;
+        }))
+      out.insert(m.id);
+  }
+  return out;
+}
+
+std::set<MemberId> output_of_other_jobs(const Facts& facts, const std::string& job) {
+  const auto names = told_of(facts, "name");
+  std::set<MemberId> out;
+  const auto own = names.find(job);
+  if (own == names.end()) return out;
+  for (const MemberRow& m : facts.members) {
+    if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
+    const Jobs numbers = numbers_of(m);
+    if (numbers.empty() || numbers.count(job) > 0) continue;
+    if (std::any_of(numbers.begin(), numbers.end(), [&](const std::string& number) {
+          const auto name = names.find(number);
+          return name != names.end() && name->second != own->second;
         }))
       out.insert(m.id);
   }

@@ -19,4 +19,7 @@ std::string job_in_question(const Facts& facts);
 // Files named after jobs of the same records that began before `job`.
 std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& job);
 
+// Files named after jobs of the same records that are called otherwise than `job`.
+std::set<MemberId> output_of_other_jobs(const Facts& facts, const std::string& job);
+
 }  // namespace culprit::analyze

@@ -176,7 +176,7 @@ class Accounting : public Assembler {
     if (separator_ != ' ')
       cut_at(text, row,
              [&](std::size_t, std::size_t at) { return cell_end(text, at, separator_); });
-    else if (widths_.size() == columns_.size())
+    else if (fits_widths(text))
       cut_at(text, row,
              [&](std::size_t c, std::size_t at) { return std::min(at + widths_[c], text.size()); });
     else if (!cut_at_spaces(text, row))
@@ -189,6 +189,7 @@ class Accounting : public Assembler {
                                         {"exitcode", "exit_code"},
                                         {"start", "start"},
                                         {"end", "end"},
+                                        {"jobname", "name"},
                                         {"nodelist", "nodes"}})
         put_job(line.place, id, key, row[column], reading);
     return Step::took;
@@ -226,6 +227,18 @@ class Accounting : public Assembler {
       at = text.find_first_not_of(" \r", end);
     }
     return c == columns_.size();
+  }
+
+  // No column's end is in the middle of a word.
+  bool fits_widths(std::string_view text) const {
+    if (widths_.size() != columns_.size()) return false;
+    std::size_t at = 0;
+    for (const std::size_t width : widths_) {
+      at += width;
+      if (at < text.size() && text[at] != ' ' && text[at] != '\r') return false;
+      ++at;
+    }
+    return true;
   }
 
   void read_widths(std::string_view text) {
