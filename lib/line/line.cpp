@@ -199,6 +199,16 @@ bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
 
 // [2026-11-21 03:19:38,601] · [Fri Aug 30 11:43:09 2024] · [Jul 23 2024 07:53:55] · [15:58:29] ·
 // [NeMo W 2025-...]
+// "05-27 22:59:19", no year is printed.
+std::size_t parse_month_and_day(std::string_view text, Timestamp& stamp) {
+  const std::string_view date = text.substr(0, 14);
+  if (date.size() < 14 || !digit(date[0]) || date[2] != '-' || date[5] != ' ' ||
+      parse_iso("2000-" + std::string(date), stamp) == 0)
+    return 0;
+  stamp.clock = Clock::local_no_year;
+  return date.size();
+}
+
 bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
@@ -217,6 +227,7 @@ bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
       prefix.unit = "kernel";
     }
   }
+  if (used == 0) used = parse_month_and_day(p.rest(), stamp);
   if (used == 0) used = parse_time_of_day(p.rest(), stamp);
   if (used == 0) return false;
   p.at += used;
@@ -561,11 +572,9 @@ bool peel_level_date(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!is_level(p.word(alpha)) || !p.take(" ")) return false;
   Timestamp stamp;
-  const std::string_view date = p.rest().substr(0, 14);  // no year is printed
-  if (date.size() < 14 || !digit(date[0]) || date[2] != '-' ||
-      parse_iso("2000-" + std::string(date), stamp) == 0)
-    return false;
-  p.at += date.size();
+  const std::size_t used = parse_month_and_day(p.rest(), stamp);
+  if (used == 0) return false;
+  p.at += used;
   if (!p.take(" ")) return false;
   const std::size_t close = p.text.find("] ", p.at);
   const std::size_t end =
@@ -576,7 +585,6 @@ bool peel_level_date(Cursor& c, Prefix& prefix) {
     return false;
   p.at = end + 1;
   p.take(" ");
-  stamp.clock = Clock::local_no_year;
   keep_time(prefix, stamp);
   c = p;
   return true;
