@@ -153,7 +153,7 @@ Result<Exit> run_explain(const Arguments& arguments) {
   std::optional<line::Line> peeled;
   if (by_line) peeled = line::peel(std::string_view(query).substr(0, 1 << 20));
   const rules::Answer answer =
-      peeled ? rules::explain_line(pack, peeled->message) : answer_to(pack, query);
+      peeled ? rules::explain_line(pack, peeled->message, query) : answer_to(pack, query);
   // A line that no rule knows is an answer; a word that does not exist is misspelt.
   const bool unknown = !by_line && answer.found.empty();
   if (wants_json(arguments)) {

@@ -132,7 +132,10 @@ Result<Exit> check(const Arguments& arguments, const rules::RulePack& pack, bool
   if (!all && !arguments.all("rules").empty())
     for (const auto& rule : pack.rules())
       if (rule.file.rfind("rules/", 0) != 0) files.push_back(rule.file);
-  const auto failures = rules::check_samples(pack, files);
+  auto failures = rules::check_samples(pack, files);
+  if (files.empty())
+    for (auto& one : rules::check_grammar(pack, rules::Grammar::built_in()))
+      failures.push_back(std::move(one));
   for (const auto& failure : failures) {
     Error error = usage_error(
         fmt::format("{} of '{}' {}: {}", failure.key, failure.rule, failure.reason, failure.line));
@@ -167,6 +170,9 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack,
       if (text.size() > (1 << 20)) text.resize(1 << 20);
       const line::Line line = line::peel(text);
       const auto found = pack.match(line.message);
+      // Where a rule knows no more than a shape, the grammar still says who speaks.
+      const auto said = !found || found->rule->fallback ? rules::Grammar::built_in().said(text)
+                                                        : std::optional<rules::Said>();
       std::optional<EventRow> event;
       if (found) {
         rules::RulePack const& p = pack;
@@ -177,11 +183,16 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack,
       if (as_json) {
         ordered_json row = {{"file", path},        {"line", number},  {"class", nullptr},
                             {"severity", nullptr}, {"role", nullptr}, {"host", nullptr},
-                            {"gpu", nullptr},      {"rank", nullptr}};
+                            {"gpu", nullptr},      {"rank", nullptr}, {"grammar", nullptr},
+                            {"title", nullptr}};
         if (found) {
           row["class"] = found->event_class;
           row["severity"] = name(found->severity);
           row["role"] = name(found->role);
+        }
+        if (said) {
+          row["grammar"] = said->event_class;
+          row["title"] = said->title;
         }
         const auto& host = event && event->host ? event->host : line.prefix.host;
         if (host) row["host"] = *host;
@@ -192,6 +203,9 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack,
       } else if (found) {
         out += fmt::format("{}:{}: {:<12} {:<30} {}\n", path, number, name(found->severity),
                            found->event_class, report::visible(line.message.substr(0, 120)));
+      } else if (said) {
+        out += fmt::format("{}:{}: {:<12} {:<30} {}\n", path, number, "grammar", said->event_class,
+                           report::visible(said->title));
       }
       if (out.size() > (1 << 16)) {
         print(out);

@@ -61,6 +61,12 @@ Sorted sorted_out(const Walk& w) {
   return out;
 }
 
+// Whether it has a title that says more than its line.
+bool has_title(const Finding& f) {
+  const auto* lead = std::get_if<LeadFacts>(&f.facts);
+  return lead == nullptr ? !f.title.empty() : lead->named;
+}
+
 Text who(const Finding& f) {
   if (f.hosts.size() > 1 && f.ranks.size() > 1) return say(Phrase::ranks_counted, f.ranks.size());
   if (f.hosts.size() > 1) return list(f.hosts, 3);
@@ -151,8 +157,7 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
   for (const Finding* f : leads) {
     const std::string message = message_of(*f);
     const Text from = who(*f);
-    const Text words = f->analysis == Analysis::leads || f->title.empty()
-                           ? say(Phrase::quotation, quoted(message, 200))
+    const Text words = !has_title(*f) ? say(Phrase::quotation, quoted(message, 200))
                        : message.empty()
                            ? Text(f->title)
                            : say(Phrase::title_and_quotation, f->title, quoted(message, 200));

@@ -29,7 +29,7 @@ Finding lead_of(const analyze::Change& change, const analyze::Facts& facts, std:
   f.subject = {SubjectKind::job, "job"};
   f.confidence = confidence::kUnknownLine;
   f.why = say(Phrase::none_of_kind_in_good_run);
-  f.facts = LeadFacts{change.bad, 0};
+  f.facts = LeadFacts{change.bad, 0, false};
   for (const analyze::ChangePlace& place : change.places)
     for (const MemberRow& m : facts.members)
       if (place.in_bad && m.path == place.path && m.duplicate_of == 0 && f.evidence.empty()) {

@@ -39,6 +39,7 @@ struct LineFacts {
 struct LeadFacts {
   std::string message;
   std::int64_t score = 0;
+  bool named = false;  // the grammar of error lines has a title for it
 };
 
 // A rank of which no report of a time-out came.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/grammar.hpp"
 #include "rules/pack.hpp"
 
 namespace culprit::rules {
@@ -21,5 +22,8 @@ struct SampleFailure {
 // `files` are checked; empty = all.
 std::vector<SampleFailure> check_samples(const RulePack& pack,
                                          const std::vector<std::string>& files = {});
+
+// The same for the samples of the grammar's speakers; no built-in rule may know them.
+std::vector<SampleFailure> check_grammar(const RulePack& pack, const Grammar& grammar);
 
 }  // namespace culprit::rules

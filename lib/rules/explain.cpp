@@ -14,6 +14,7 @@
 #include "model/json.hpp"
 #include "model/sort.hpp"
 #include "rules/drift.hpp"
+#include "rules/grammar.hpp"
 #include "rules/metrics.hpp"
 #include "schema/schema.hpp"
 
@@ -196,6 +197,23 @@ Explanation of_entry(const GlossaryEntry& entry) {
   return out;
 }
 
+// What the grammar of error lines says where no rule does.
+Explanation of_said(const Said& said) {
+  Explanation out;
+  out.kind = "grammar";
+  out.id = said.event_class;
+  out.title = said.title;
+  out.means = said.reason->means + " " + said.speaker->means;
+  out.is_not = "A name for the line, not a judgement: no verdict rests on it.";
+  out.advice = "Read the lines before it, of this process and of its peers.";
+  out.source = said.speaker->source;
+  out.properties = {{"role", std::string(name(said.reason->role))},
+                    {"component", said.speaker->component}};
+  if (said.reason->cause != "none") out.properties.emplace_back("cause", said.reason->cause);
+  if (!said.code.empty()) out.properties.emplace_back("code", said.code);
+  return out;
+}
+
 void also_see(const RulePack& pack, const GlossaryEntry& entry, Answer& answer) {
   for (const std::string& event_class : entry.see)
     if (const Rule* rule = pack.of_class(event_class); rule != nullptr)
@@ -296,7 +314,10 @@ bool names(const RulePack& pack, std::string_view query, Answer& answer) {
   if (rule == nullptr && (rule = pack.of_class(word)) != nullptr)
     if (const std::size_t slash = word.find('/'); slash != std::string::npos)
       code = number_in(word.substr(slash + 1));
-  if (rule != nullptr) answer.found.push_back(of_rule(pack, *rule, code));
+  if (rule != nullptr)
+    answer.found.push_back(of_rule(pack, *rule, code));
+  else if (const auto said = Grammar::built_in().of_class(word))
+    answer.found.push_back(of_said(*said));
   std::string joined = word;
   std::replace_if(
       joined.begin(), joined.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
@@ -521,9 +542,14 @@ std::vector<const GlossaryEntry*> Glossary::named(std::string_view name,
   return out;
 }
 
-Answer explain_line(const RulePack& pack, std::string_view message) {
+Answer explain_line(const RulePack& pack, std::string_view message, std::string_view raw) {
   Answer answer;
   const auto match = pack.match(message);
+  const auto said = Grammar::built_in().said(raw);
+  if (!match && said) {
+    answer.found.push_back(of_said(*said));
+    return answer;
+  }
   if (!match) {
     answer.exact = false;
     by_words(pack, message, answer);
@@ -543,6 +569,8 @@ Answer explain_line(const RulePack& pack, std::string_view message) {
     if (key == "role") value = std::string(name(match->role));
   }
   answer.found.push_back(std::move(one));
+  if (match->rule->fallback && said)
+    answer.also.push_back({"grammar", said->event_class, said->title});
   for (const Rule* other : pack.all_matches(message))
     if (other != match->rule && answer.also.size() < kMostAlso)
       answer.also.push_back({"rule", other->event_class, other->meaning.title});
@@ -561,7 +589,7 @@ Answer explain(const RulePack& pack, std::string_view query) {
     return answer;
   // A piece of a log line that a rule takes is as good as the line.
   if (const auto match = pack.match(query); match && !match->rule->fallback)
-    return explain_line(pack, query);
+    return explain_line(pack, query, query);
   answer.exact = false;
   by_words(pack, query, answer);
   return answer;

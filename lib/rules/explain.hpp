@@ -42,7 +42,7 @@ struct LookAlike {
 };
 
 struct Explanation {
-  std::string kind;  // rule, metric, setting, or a kind of the glossary
+  std::string kind;  // rule, grammar, metric, setting, or a kind of the glossary
   std::string id;    // of a rule its class, the number filled in
   std::string title, means, is_not, advice, source;
   std::vector<LookAlike> look_alikes;
@@ -62,7 +62,8 @@ struct Answer {
 // `query`: "xid 79", "exit -9", "SIGBUS", a rule's id or class, "nccl remote error", the name of a
 // metric or setting.
 Answer explain(const RulePack& pack, std::string_view query);
-// A message without its prefixes, as line::peel leaves it.
-Answer explain_line(const RulePack& pack, std::string_view message);
+// A message without its prefixes, as line::peel leaves it, and the line as it was printed, by which
+// the grammar of error lines knows what no rule does.
+Answer explain_line(const RulePack& pack, std::string_view message, std::string_view raw = {});
 
 }  // namespace culprit::rules

@@ -58,13 +58,31 @@ bool at_end(const Facts& facts, const LeadParams& params, const EventRow& e, con
          (e.last_line + params.last_lines >= m.lines && 2 * e.last_line >= m.lines);
 }
 
+// What the grammar of error lines wrote beside a line.
+std::string detail_of(const EventRow& e, std::string_view key) {
+  const std::string start = std::string(key) + "=";
+  for (std::size_t at = 0; at < e.detail.size();) {
+    const std::size_t end = std::min(e.detail.find('\n', at), e.detail.size());
+    if (e.detail.compare(at, start.size(), start) == 0)
+      return e.detail.substr(at + start.size(), end - at - start.size());
+    at = end + 1;
+  }
+  return {};
+}
+
+// Lines of one shape: "error_line/SHAPE", or "SPEAKER/REASON/SHAPE" where the grammar names them.
+std::string kind_name(const EventRow& e) {
+  const std::string shape = detail_of(e, "shape");
+  return shape.empty() ? e.event_class : e.event_class + "/" + shape;
+}
+
 std::map<std::string, LineKind> kinds_of(const Facts& facts, const LeadParams& params) {
   std::map<std::string, LineKind> kinds;
   const auto step = last_step(facts);
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (!e.rule.empty() || !facts.counts(m) || before_job(facts, e)) continue;
-    LineKind& kind = kinds[e.event_class];
+    LineKind& kind = kinds[kind_name(e)];
     kind.rows.push_back(&e);
     if (e.host) kind.hosts.insert(*e.host);
     if (e.rank) kind.ranks.insert(*e.rank);
@@ -87,11 +105,12 @@ void rate(const Facts& facts, const LeadParams& params, LineKind& kind) {
 Finding finding_of(const Facts& facts, const std::string& id, const LineKind& kind) {
   const EventRow& first = *kind.rows.front();
   Finding f;
-  f.id = "leads/" + id.substr(id.find('/') + 1);
+  f.id = "leads/" + id.substr(id.rfind('/') + 1);
   f.analysis = Analysis::leads;
   f.outcome = Outcome::not_enough_evidence;
-  f.event_class = "error_line";
-  f.title = say(Phrase::line_no_rule_knows);
+  const std::string title = detail_of(first, "title");
+  f.event_class = title.empty() ? "error_line" : first.event_class;
+  f.title = title.empty() ? say(Phrase::line_no_rule_knows) : Text(title);
   f.severity = Severity::info;
   f.role = Role::advice;
   f.scope = Scope::job_wide;
@@ -108,7 +127,8 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.count = kind.lines;
   f.confidence = confidence::kUnknownLine;
   f.why = say(kind.early == 0 ? Phrase::at_end_of_log : Phrase::amid_the_log, kind.members.size());
-  f.facts = LeadFacts{first.message.substr(0, 300), static_cast<std::int64_t>(kind.score)};
+  f.facts = LeadFacts{first.message.substr(0, 300), static_cast<std::int64_t>(kind.score),
+                      !title.empty()};
   for (const EventRow* e : kind.rows)
     if (f.evidence.size() < 4)
       f.evidence.push_back(facts.evidence(e->place, e->message.substr(0, 300)));

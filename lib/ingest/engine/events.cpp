@@ -28,6 +28,7 @@ std::optional<std::int64_t> number(const std::map<std::string, std::string>& cap
 
 std::string event_kind_of(const EventRow& row) {
   std::string key = row.rule + '\x1f' + row.event_class;
+  if (row.rule.empty()) key += '\x1f' + row.detail;  // its shape
   const auto add = [&](const auto& value) {
     key += '\x1f';
     if (value) {

@@ -16,6 +16,7 @@
 #include "line/line.hpp"
 #include "model/rows.hpp"
 #include "model/sink.hpp"
+#include "rules/grammar.hpp"
 #include "rules/pack.hpp"
 
 namespace culprit::ingest {
@@ -105,8 +106,10 @@ struct Recogniser {
 
 std::span<const Recogniser* const> recognisers();
 
-// The row of a line that speaks of an error and that no rule knows: class error_line/TEMPLATE, no
-// rule. Nothing when the member has too many kinds of them. error_line.cpp
-std::optional<EventRow> error_line(const TextLine& line, Reading& reading);
+// The row of a line that speaks of an error and that no rule knows: no rule, and the class that the
+// grammar gives it, with its title; else error_line/TEMPLATE. Nothing when the member has too many
+// kinds of them. error_line.cpp
+std::optional<EventRow> error_line(const TextLine& line, const std::optional<rules::Said>& named,
+                                   Reading& reading);
 
 }  // namespace culprit::ingest

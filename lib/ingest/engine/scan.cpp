@@ -9,6 +9,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "rules/grammar.hpp"
 #include "rules/literals.hpp"
 
 namespace culprit::ingest {
@@ -96,8 +97,11 @@ Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
   for (std::size_t i = 0; i < list.size(); ++i)
     for (const std::string_view word : list[i]->words) words[rules::fold(word)].second.insert(i);
   Table table;
+  const std::vector<std::string>& markers = rules::Grammar::built_in().markers();
+  for (const std::string& marker : markers) words[marker];
   for (const auto& [word, use] : words) {
     table.words.push_back(word);
+    table.marker.push_back(std::binary_search(markers.begin(), markers.end(), word));
     table.rule.push_back(use.first);
     table.recognisers.push_back(use.second);
   }
@@ -110,6 +114,7 @@ Scanner::Scanner(const rules::RulePack& pack, Table table)
     : pack_(pack),
       recognisers_of_(std::move(table.recognisers)),
       rule_word_(std::move(table.rule)),
+      marker_(std::move(table.marker)),
       search_(std::move(table.words), rules::ordinary_lines()) {
   for (std::size_t i = 0; i < recognisers().size(); ++i)
     if (!recognisers()[i]->also.empty()) wants_more_.insert(i);
@@ -150,10 +155,10 @@ std::vector<Scanner::Found> Scanner::records_with_words(std::string_view block) 
       found.push_back(
           {record_around(block, hit.offset, found.empty() ? 0 : found.back().bounds.end),
            {},
+           false,
            false});
     }
-    found.back().recognisers |= recognisers_of_[hit.word];
-    found.back().rule = found.back().rule || rule_word_[hit.word];
+    found.back().add(*this, hit.word);
   }
   // NULs and colours can stand inside a word; the records that hold them are searched again
   // without.
@@ -164,21 +169,24 @@ std::vector<Scanner::Found> Scanner::records_with_words(std::string_view block) 
       const void* p = std::memchr(block.data() + at, hidden, block.size() - at);
       if (p == nullptr) break;
       const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - block.data());
-      Found extra{record_around(block, offset), {}, false};
+      Found extra{record_around(block, offset), {}, false, false};
       at = extra.bounds.end + 1;
       const std::string text = line::clean(extra.bounds.of(block));
       hits.clear();
       search_.find(text, hits);
       if (hits.empty()) continue;
-      for (const auto& hit : hits) {
-        extra.recognisers |= recognisers_of_[hit.word];
-        extra.rule = extra.rule || rule_word_[hit.word];
-      }
+      for (const auto& hit : hits) extra.add(*this, hit.word);
       found.push_back(extra);
     }
   }
   if (found.size() > plain) merge_overlapping(found);
   return found;
+}
+
+void Scanner::Found::add(const Scanner& scanner, std::uint32_t word) {
+  recognisers |= scanner.recognisers_of_[word];
+  rule = rule || scanner.rule_word_[word];
+  marker = marker || scanner.marker_[word];
 }
 
 void Scanner::merge_overlapping(std::vector<Found>& found) {
@@ -189,6 +197,7 @@ void Scanner::merge_overlapping(std::vector<Found>& found) {
     if (!merged.empty() && one.bounds.begin < merged.back().bounds.end) {
       merged.back().recognisers |= one.recognisers;
       merged.back().rule = merged.back().rule || one.rule;
+      merged.back().marker = merged.back().marker || one.marker;
       merged.back().bounds.end = std::max(merged.back().bounds.end, one.bounds.end);
     } else {
       merged.push_back(one);
@@ -218,7 +227,7 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
     const bool torn = line::may_hold_heads(raw);
     if (!torn && one.recognisers.meets(wants_more_) && line::is_clean(raw)) {
       one.recognisers = still_wanted(one.recognisers, raw);
-      if (one.recognisers.empty() && !one.rule) continue;
+      if (one.recognisers.empty() && !one.rule && !one.marker) continue;
     }
     out.newlines += count_newlines(block.substr(counted_to, one.bounds.begin - counted_to));
     counted_to = one.bounds.begin;
@@ -234,6 +243,7 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       const std::string_view piece = raw.substr(heads[h], c.length);
       c.recognisers = heads.size() > 1 ? recognisers_in(piece) : one.recognisers;
       c.first = h == 0;
+      c.marker = one.marker;
       if (rules && one.rule) {
         c.judged = std::make_unique<Judged>();
         line::peel(piece, h == 0 ? habit : line::Habit{}, c.judged->line);

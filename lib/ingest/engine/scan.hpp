@@ -32,6 +32,7 @@ struct Candidate {
   std::uint64_t newlines_before = 0;  // in the block
   RecogniserSet recognisers;          // that want to see it
   bool first = true;                  // of its record: the habit of the file holds for it
+  bool marker = false;                // a word of the grammar stands in it
   std::unique_ptr<Judged> judged;     // if the rules had to see it
 };
 
@@ -64,7 +65,7 @@ class Scanner {
   struct Table {
     std::vector<std::string> words;
     std::vector<RecogniserSet> recognisers;  // by word
-    std::vector<bool> rule;                  // by word
+    std::vector<bool> rule, marker;          // by word
   };
   explicit Scanner(const rules::RulePack& pack, Table table);
   static Table make_table(const rules::RulePack& pack);
@@ -73,6 +74,8 @@ class Scanner {
     RecordBounds bounds;
     RecogniserSet recognisers;
     bool rule = false;
+    bool marker = false;  // of an error, for the grammar
+    void add(const Scanner& scanner, std::uint32_t word);
   };
   std::vector<Found> records_with_words(std::string_view block) const;
   static void merge_overlapping(std::vector<Found>& found);
@@ -81,7 +84,7 @@ class Scanner {
 
   const rules::RulePack& pack_;
   std::vector<RecogniserSet> recognisers_of_;
-  std::vector<bool> rule_word_;
+  std::vector<bool> rule_word_, marker_;
   RecogniserSet wants_more_;  // recognisers with a second word
   rules::WordSearch search_;
 };

@@ -8,6 +8,7 @@
 
 #include "line/digit.hpp"
 #include "model/hostlist.hpp"
+#include "rules/grammar.hpp"
 
 namespace culprit::ingest {
 
@@ -35,6 +36,12 @@ std::string stream_of(const line::Prefix& prefix) {
 }
 
 using line::digit;
+
+// Whether a line is worth looking at for what the grammar says of it alone.
+bool leads(const std::optional<rules::Said>& named) {
+  return named && named->speaker->severe && named->reason->role != rules::ReasonRole::advice &&
+         named->reason->role != rules::ReasonRole::teardown;
+}
 
 // Whether a prefix stands in these bytes as the line layer will see it: no colours or NULs to take
 // out, nothing wrapped in JSON. No early exit: compilers turn this loop into vector code.
@@ -312,7 +319,10 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   bool used = said.used;
   std::optional<rules::Match> asked;
   const bool judged = candidate->judged != nullptr && candidate->judged->match;
-  if (said.judge && rules_ && !judged)
+  std::optional<rules::Said> named;
+  if (candidate->marker && rules_ && !used && !judged)
+    named = rules::Grammar::built_in().said(line.raw);
+  if ((said.judge || named) && rules_ && !judged)
     asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
   if (match && reading_.pack.is_event(*match)) {
@@ -320,8 +330,8 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
     used = true;
   } else if (match && match->rule->meaning.traits.has(Trait::suppressed)) {
     used = count_suppressed(line, *match) || used;
-  } else if (said.speaks_of_error && rules_ && !used && !match) {
-    if (auto row = error_line(line, reading_)) {
+  } else if ((said.speaks_of_error || leads(named)) && rules_ && !used && !match) {
+    if (auto row = error_line(line, named, reading_)) {
       storms_.add(std::move(*row), reading_.sink);
       keep_clock(line);
       used = true;

@@ -83,7 +83,8 @@ std::string template_of(std::string_view message) {
   return out;
 }
 
-std::optional<EventRow> error_line(const TextLine& line, Reading& reading) {
+std::optional<EventRow> error_line(const TextLine& line, const std::optional<rules::Said>& named,
+                                   Reading& reading) {
   const std::string shape = template_of(line.line.message);
   if (!reading.keep<Templates>().admits(shape)) return std::nullopt;
   std::uint64_t hash = 0xcbf29ce484222325ULL;
@@ -92,7 +93,8 @@ std::optional<EventRow> error_line(const TextLine& line, Reading& reading) {
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.boot = line.line.prefix.boot;
-  row.event_class = fmt::format("error_line/{:016x}", hash);
+  row.event_class = named ? named->event_class : fmt::format("error_line/{:016x}", hash);
+  if (named) row.detail = fmt::format("shape={:016x}\ntitle={}", hash, named->title);
   row.severity = Severity::info;
   row.role = Role::advice;
   row.host = line.line.prefix.host;

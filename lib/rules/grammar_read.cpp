@@ -1,0 +1,166 @@
+// Reads the two tables of the grammar of error lines, and refuses what would never be met.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "model/json.hpp"
+#include "rules/grammar.hpp"
+#include "rules/lazy_pattern.hpp"
+#include "rules/literals.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::rules {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kSpeakers = "rules/tables/speakers.json";
+constexpr std::string_view kReasons = "rules/tables/reasons.json";
+constexpr std::string_view kRoles[] = {"specific", "passed_on", "teardown", "advice"};
+
+std::shared_ptr<LazyPattern> pattern(const json& text) {
+  return std::make_shared<LazyPattern>(text.get<std::string>());
+}
+
+std::vector<std::shared_ptr<LazyPattern>> patterns(const json& object, const char* key) {
+  std::vector<std::shared_ptr<LazyPattern>> out;
+  if (const auto it = object.find(key); it != object.end())
+    for (const json& one : *it) out.push_back(pattern(one));
+  return out;
+}
+
+std::vector<std::string> texts(const json& object, const char* key) {
+  std::vector<std::string> out;
+  if (const auto it = object.find(key); it != object.end())
+    for (const json& one : *it) out.push_back(one.get<std::string>());
+  return out;
+}
+
+ReasonRow reason_of(const json& object) {
+  ReasonRow row;
+  row.name = object["name"].get<std::string>();
+  row.title = object["title"].get<std::string>();
+  const std::string role = object["role"].get<std::string>();
+  for (std::size_t i = 0; i < std::size(kRoles); ++i)
+    if (kRoles[i] == role) row.role = static_cast<ReasonRole>(i);
+  row.cause = object.value("cause", "none");
+  row.means = object["means"].get<std::string>();
+  row.codes = texts(object, "codes");
+  row.match = patterns(object, "match");
+  return row;
+}
+
+SpeakerRow speaker_of(const json& object) {
+  SpeakerRow row;
+  row.name = object["name"].get<std::string>();
+  row.title = object["title"].get<std::string>();
+  row.component = object["component"].get<std::string>();
+  row.means = object["means"].get<std::string>();
+  row.source = object["source"].get<std::string>();
+  row.severe = object["severe"].get<bool>();
+  row.numbers = object.value("numbers", "");
+  for (const std::string& marker : texts(object, "markers")) row.markers.push_back(fold(marker));
+  row.match = patterns(object, "match");
+  if (const auto it = object.find("parts"); it != object.end())
+    for (const json& one : *it)
+      row.parts.push_back(
+          {one["name"].get<std::string>(), one["title"].get<std::string>(), pattern(one["match"])});
+  for (const json& one : object["samples"]["fires"])
+    row.samples.push_back(
+        {one["line"].get<std::string>(), one["class"].get<std::string>(), one.value("title", "")});
+  for (const json& one : object["samples"]["silent"])
+    row.samples.push_back({one.get<std::string>(), "", ""});
+  return row;
+}
+
+Result<json> document_of(std::string_view text, std::string_view file, const char* schema_name,
+                         bool trusted) {
+  CULPRIT_TRY(document, schema::parse_strict(text, std::string(file)));
+  if (trusted) return document;
+  const json rules = json::parse(schema::text(schema_name));
+  if (const auto violations = schema::validate(document, rules); !violations.empty())
+    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
+                violations[0].reason)
+        .at({std::string(file), 0})
+        .hint(fmt::format("`culprit schema {}` prints what the table may hold", schema_name));
+  return document;
+}
+
+}  // namespace
+
+std::string_view name(ReasonRole role) { return kRoles[static_cast<std::size_t>(role)]; }
+
+struct GrammarReader {
+  Grammar out;
+
+  void read_reasons(const json& document) {
+    out.code_shape_ = pattern(document["code_shape"]);
+    out.harmless_ = patterns(document, "harmless");
+    out.failure_words_ = patterns(document, "failure_words");
+    for (const json& one : document["operations"])
+      out.operations_.push_back({one["title"].get<std::string>(), pattern(one["match"])});
+    for (const auto& [name, list] : document["numbers"].items()) {
+      Grammar::Numbers& numbers = out.numbers_[name];
+      numbers.shape = pattern(list["shape"]);
+      for (const auto& [number, code] : list["names"].items())
+        numbers.names.emplace(number, code.get<std::string>());
+    }
+    std::vector<std::string> quoted;
+    for (const auto& [text, code] : document["texts"].items()) {
+      out.texts_.emplace(text, code.get<std::string>());
+      quoted.push_back(re2::RE2::QuoteMeta(text));
+    }
+    out.text_shape_ =
+        std::make_shared<LazyPattern>(fmt::format("(?i)\\b({})", fmt::join(quoted, "|")));
+    for (const json& one : document["reasons"]) out.reasons_.push_back(reason_of(one));
+  }
+
+  // A name that stands twice would be met once only.
+  Result<> check() const {
+    std::set<std::string> names, codes;
+    const auto twice = [](std::string_view file, const std::string& name) {
+      return fail(fmt::format("'{}' stands twice", name)).at({std::string(file), 0});
+    };
+    for (const SpeakerRow& row : out.speakers_) {
+      if (!names.insert(row.name).second) return twice(kSpeakers, row.name);
+      for (const SpeakerPart& part : row.parts)
+        if (!names.insert(part.name).second) return twice(kSpeakers, part.name);
+      if (!row.numbers.empty() && !out.numbers_.contains(row.numbers))
+        return fail(fmt::format("'{}' names the numbers '{}', which {} does not have", row.name,
+                                row.numbers, kReasons))
+            .at({std::string(kSpeakers), 0});
+    }
+    names.clear();
+    for (const ReasonRow& row : out.reasons_) {
+      if (!names.insert(row.name).second) return twice(kReasons, row.name);
+      for (const std::string& code : row.codes)
+        if (!codes.insert(code).second) return twice(kReasons, code);
+    }
+    for (const auto& [text, code] : out.texts_)
+      if (!codes.contains(code))
+        return fail(fmt::format("texts: no reason has the code '{}'", code))
+            .at({std::string(kReasons), 0});
+    for (const auto& [name, numbers] : out.numbers_)
+      for (const auto& [number, code] : numbers.names)
+        if (!codes.contains(code))
+          return fail(fmt::format("numbers.{}: no reason has the code '{}'", name, code))
+              .at({std::string(kReasons), 0});
+    return {};
+  }
+};
+
+Result<Grammar> Grammar::parse(std::string_view speakers, std::string_view reasons, bool trusted) {
+  CULPRIT_TRY(of_speakers, document_of(speakers, kSpeakers, "speakers-v1.json", trusted));
+  CULPRIT_TRY(of_reasons, document_of(reasons, kReasons, "reasons-v1.json", trusted));
+  GrammarReader reader;
+  reader.read_reasons(of_reasons);
+  for (const json& one : of_speakers["speakers"]) reader.out.speakers_.push_back(speaker_of(one));
+  if (!trusted) CULPRIT_CHECK(reader.check());
+  reader.out.index();
+  return std::move(reader.out);
+}
+
+}  // namespace culprit::rules
