@@ -22,7 +22,7 @@ C_FILES = ('.c', '.cc', '.cpp', '.cu', '.cuh', '.h', '.hpp')
 NCCL = 'node-3:4431:4502 [2] 2026-11-20 03:00:01 {file}:231 NCCL WARN {text}'
 GLOG = '[rank3]:[E1120 03:00:01.123456 {file}:231] [c10d] {text}'
 KLOG = 'E1120 03:00:01.123456    1234 {file}:231] {text}'
-LOGRUS = 'time="2026-11-20T03:00:01.123456789Z" level=error msg="{text}" error="{reason}"'
+LOGRUS = 'Nov 20 03:00:01 node-3 containerd[1234]: time="2026-11-20T03:00:01.123456789Z" level=error msg="{text}" error="{reason}"'
 
 # name: speakers that are right, calls, folders, endings, the line; of some only texts in which a pattern is found
 SOURCES = {
@@ -44,7 +44,7 @@ SOURCES = {
                  line='[12345.678901] NVRM: {text}', only=r'(?i)NV_ERR_|(?:status|error|returned|failed|failure)\b[^a-z]{0,12}0x'),
     'kubelet': dict(right=r'kube', calls=r'(?:klog|logger|log)\.(?:ErrorS?|Errorf|Fatalf?)', under=r'^(?:pkg/kubelet|cmd|internal|pkg)/', ends=('.go',),
                     line=KLOG, quoted=True),
-    'containerd': dict(right=r'container|crio|docker|runc', calls=r'\.(?:Errorf?|Fatalf?)', under=r'^(?:core|plugins|internal|pkg|cmd|client|integration)/',
+    'containerd': dict(right=r'containerd', calls=r'\.(?:Errorf?|Fatalf?)', under=r'^(?:core|plugins|internal|pkg|cmd|client|integration)/',
                        ends=('.go',), line=LOGRUS),
 }
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"|\b(PRI\w+|LEVEL_\w+|NV_FMT_\w+)\b')

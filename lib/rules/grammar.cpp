@@ -125,8 +125,7 @@ Said Grammar::put_together(const SpeakerRow& speaker, const SpeakerPart* part, c
       fmt::format("{}/{}", part == nullptr ? speaker.name : part->name, found.reason->name);
   said.title = part == nullptr ? speaker.title : part->title;
   if (operation != nullptr) said.title += fmt::format(": {} failed", operation->title);
-  const bool bare = found.reason->match.empty() && found.reason->codes.empty();
-  if (operation == nullptr || !bare) said.title += ": " + found.reason->title;
+  if (operation == nullptr || !found.reason->general) said.title += ": " + found.reason->title;
   if (!found.code.empty()) said.title += fmt::format(" ({})", found.code);
   return said;
 }

@@ -31,6 +31,7 @@ struct ReasonRow {
   ReasonRole role = ReasonRole::passed_on;
   std::string cause;  // what kind of cause it hints at, for readers
   std::string means;
+  bool general = false;            // it says no more than that something failed
   std::vector<std::string> codes;  // names of error numbers
   std::vector<std::shared_ptr<LazyPattern>> match;
 };

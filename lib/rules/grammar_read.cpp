@@ -48,6 +48,7 @@ ReasonRow reason_of(const json& object) {
     if (kRoles[i] == role) row.role = static_cast<ReasonRole>(i);
   row.cause = object.value("cause", "none");
   row.means = object["means"].get<std::string>();
+  row.general = object.value("general", false);
   row.codes = texts(object, "codes");
   row.match = patterns(object, "match");
   return row;

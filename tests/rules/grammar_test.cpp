@@ -34,7 +34,7 @@ constexpr std::string_view kReasons = R"x({"about": "A.", "code_shape": "\\b(E[A
   "operations": [{"title": "a dive", "match": "div(?:e|ing)"}],
   "reasons": [{"name": "no_memory", "title": "out of memory", "role": "specific", "cause": "resource",
                "means": "M.", "codes": ["ENOMEM"], "match": ["out of memory"]},
-              {"name": "other", "title": "another", "role": "advice", "cause": "none", "means": "M."}]})x";
+              {"name": "other", "general": true, "title": "another", "role": "advice", "cause": "none", "means": "M."}]})x";
 // clang-format on
 
 std::string with(std::string_view text, std::string_view from, std::string_view to) {

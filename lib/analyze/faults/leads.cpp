@@ -11,6 +11,7 @@
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
+#include "rules/grammar.hpp"
 
 namespace culprit::analyze {
 
@@ -26,10 +27,23 @@ struct LineKind {
   int score = 0;
 };
 
+// What the grammar of error lines wrote beside a line.
+std::string detail_of(const EventRow& e, std::string_view key) {
+  const std::string start = std::string(key) + "=";
+  for (std::size_t at = 0; at < e.detail.size();) {
+    const std::size_t end = std::min(e.detail.find('\n', at), e.detail.size());
+    if (e.detail.compare(at, start.size(), start) == 0)
+      return e.detail.substr(at + start.size(), end - at - start.size());
+    at = end + 1;
+  }
+  return {};
+}
+
 // "RuntimeError: ...", "FATAL ...", "E1121 ..." begin a message that somebody meant as the last
-// one.
-int strength(const std::string& message) {
-  std::string head = message.substr(0, 60);
+// one; a line whose reason is known says what failed.
+int strength(const EventRow& e) {
+  if (detail_of(e, "role") == name(rules::ReasonRole::specific)) return 1;
+  std::string head = e.message.substr(0, 60);
   std::transform(head.begin(), head.end(), head.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const char* word : {"fatal", "exception", "panic", "abort", "traceback", "error:", "cannot ",
@@ -58,18 +72,6 @@ bool at_end(const Facts& facts, const LeadParams& params, const EventRow& e, con
          (e.last_line + params.last_lines >= m.lines && 2 * e.last_line >= m.lines);
 }
 
-// What the grammar of error lines wrote beside a line.
-std::string detail_of(const EventRow& e, std::string_view key) {
-  const std::string start = std::string(key) + "=";
-  for (std::size_t at = 0; at < e.detail.size();) {
-    const std::size_t end = std::min(e.detail.find('\n', at), e.detail.size());
-    if (e.detail.compare(at, start.size(), start) == 0)
-      return e.detail.substr(at + start.size(), end - at - start.size());
-    at = end + 1;
-  }
-  return {};
-}
-
 // Lines of one shape: "error_line/SHAPE", or "SPEAKER/REASON/SHAPE" where the grammar names them.
 std::string kind_name(const EventRow& e) {
   const std::string shape = detail_of(e, "shape");
@@ -96,8 +98,8 @@ std::map<std::string, LineKind> kinds_of(const Facts& facts, const LeadParams& p
 void rate(const Facts& facts, const LeadParams& params, LineKind& kind) {
   const bool alone = kind.members.size() == 1 && facts.members.size() > 2;
   const bool late = kind.early == 0;
-  kind.score = (late ? 3 : 0) + (alone || kind.hosts.size() == 1 ? 1 : 0) +
-               strength(kind.rows.front()->message);
+  kind.score =
+      (late ? 3 : 0) + (alone || kind.hosts.size() == 1 ? 1 : 0) + strength(*kind.rows.front());
   if (!late && kind.early >= params.members_of_noise) kind.score = 0;
   if (!late && kind.lines > 20) kind.score = 0;
 }

@@ -94,7 +94,9 @@ std::optional<EventRow> error_line(const TextLine& line, const std::optional<rul
   row.time = line.line.prefix.time;
   row.boot = line.line.prefix.boot;
   row.event_class = named ? named->event_class : fmt::format("error_line/{:016x}", hash);
-  if (named) row.detail = fmt::format("shape={:016x}\ntitle={}", hash, named->title);
+  if (named)
+    row.detail = fmt::format("shape={:016x}\ntitle={}\nrole={}", hash, named->title,
+                             name(named->reason->role));
   row.severity = Severity::info;
   row.role = Role::advice;
   row.host = line.line.prefix.host;
