@@ -483,10 +483,10 @@ Answer user_request(Walk& w) {
   w.verdict.action = Action::none;
   w.verdict.symptom = Symptom::none;
   w.verdict.start = when;
-  w.verdict.summary =
-      stop->traits.has(Trait::time_limit)
-          ? say(Phrase::time_limit, at(when))
-          : say(Phrase::scheduler_ended_job, at(when), quoted(message_of(*stop), 160));
+  w.verdict.summary = stop->traits.has(Trait::time_limit)
+                          ? say(Phrase::time_limit, at(when))
+                          : say(Phrase::scheduler_ended_job, inside(stop->title), at(when));
+  w.verdict.summary += in_its_words(*stop);
   target(w.verdict, {SubjectKind::job, "job"}, confidence::kSchedulerEnded, {stop->id});
   return taken(say(Phrase::no_error_before, stop->event_class));
 }

@@ -328,6 +328,7 @@ Answer shared_cause(Walk& w) {
                     c->hosts.size() > 1 ? say(Phrase::seen_by_hosts, c->hosts.size()) : Text(),
                     at(c->start));
   }
+  v.summary += in_its_words(f);
   advise(v, *c);
   return taken(say(Phrase::class_on_hosts_first, f.event_class, c->hosts.size()));
 }
@@ -424,6 +425,7 @@ Answer resources(Walk& w) {
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
   v.summary = say(Phrase::ran_out, inside(f.title),
                   who.empty() ? Text() : say(Phrase::on_place, list(who)), at(c->start));
+  v.summary += in_its_words(f);
   advise(v, *c);
   return taken(say(Phrase::two_joined, f.event_class,
                    who.empty() ? Text() : say(Phrase::on_place, list(who))));

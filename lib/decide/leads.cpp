@@ -79,6 +79,12 @@ Text who(const Finding& f) {
 
 }  // namespace
 
+Text in_its_words(const Finding& f) {
+  const std::string& message = message_of(f);
+  if (message.empty() || message.front() == '{' || message.front() == '<') return {};
+  return say(Phrase::quotation_after, quoted(message, 200));
+}
+
 std::string quoted(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   // The reason of a message stands at its end, its kind at its beginning.

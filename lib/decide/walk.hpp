@@ -79,6 +79,8 @@ std::int64_t signal_of(std::int64_t code);
 
 // Cut in the middle: the kind of a message stands at its beginning, the reason at its end.
 std::string quoted(const std::string& text, std::size_t most);
+// What was printed, to stand behind a sentence: ` "..."`; nothing of what only programs read.
+Text in_its_words(const Finding& f);
 // The findings that say most of a cause although they prove none, best first. leads.cpp
 std::vector<const Finding*> strongest_leads(const Walk& w);
 // Quotes the first in the summary, called a lead, and the others among the next steps.

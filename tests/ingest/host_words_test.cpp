@@ -173,7 +173,7 @@ TEST(Slurm, ShowNode) {
 TEST(Slurm, Accounting) {
   const char* want =
       "slurm.job.state=4711 FAILED\nslurm.job.exit_code=4711 1:0\nslurm.job.start=4711 "
-      "2026-03-07T08:00:00\nslurm.job.end=4711 2026-03-07T10:00:00";
+      "2026-03-07T08:00:00\nslurm.job.end=4711 2026-03-07T10:00:00\nslurm.job.name=4711 pretrain";
   EXPECT_EQ(settings(file("sacct.txt",
                           "JobID|JobName|State|ExitCode|Start|End\n4711|pretrain|FAILED|1:0|2026-"
                           "03-07T08:00:00|2026-03-07T10:00:00\n4711.batch|batch|FAILED|1:0|2026-03-"
@@ -196,6 +196,11 @@ TEST(Slurm, Accounting) {
   EXPECT_EQ(settings(file("sacct.txt", heading + "------------------ ---- ---- ---- ----\n" + row)),
             want);
   EXPECT_EQ(settings(file("sacct.txt", heading + "4711 FAILED 1:0 2026-03-07T08:00:00\n")), "");
+  // Dashes that end in the middle of a word are of another table.
+  EXPECT_EQ(
+      settings(file("sacct.txt",
+                    heading + "------- ------- ----- -------- ------------------- ------\n" + row)),
+      want);
   // A file of numbers by its name, and of jobs by its heading; lists of nodes have commas.
   EXPECT_EQ(settings(file("sacct.csv",
                           "JobID,JobName,State,ExitCode,Start,End,NodeList\n4711,pretrain,FAILED,"
