@@ -8,6 +8,7 @@
 #include <re2/re2.h>
 
 #include "analyze/facts/job_pods.hpp"
+#include "analyze/facts/programs.hpp"
 #include "analyze/facts/scheduler_job.hpp"
 #include "analyze/facts/step_lines.hpp"
 #include "analyze/facts/story.hpp"
@@ -94,7 +95,7 @@ class ProgramOutput {
     if (rule == nullptr) return false;
     // A daemon that repeats the kernel's words may repeat those of another machine.
     if (rule->origin == Origin::kernel && rule->meaning.traits.has(Trait::driver_number) &&
-        repeats_kernel(unit_of(e.detail)))
+        !unit_of(e.detail).empty() && !carries_kernel(unit_of(e.detail)))
       return true;
     if (members_.count(e.place.member) == 0) return false;
     // srun and slurmstepd speak on a job's own stderr; the daemons write syslog.
@@ -109,7 +110,7 @@ class ProgramOutput {
     const rules::Rule* rule = pack.find(e.rule);
     if (m != nullptr && rule != nullptr && rule->origin == Origin::any &&
         rule->meaning.cause != CauseKind::none && members_.count(m->id) == 0 &&
-        of_collector(*m, rule->meaning.traits))
+        of_bundle_maker(*m, rule->meaning.traits))
       return true;
     if (rule != nullptr && members_.count(e.place.member) == 0 &&
         (pods_.another(e) || of_another_job(e)))
@@ -117,7 +118,7 @@ class ProgramOutput {
     const std::string unit = unit_of(e.detail);
     // "xinetd[2]: Connection reset by peer": a daemon of the machine tells of its own clients.
     if (rule != nullptr && rule->origin == Origin::any && rule->meaning.role == Role::cascade &&
-        members_.count(e.place.member) == 0 && !unit.empty() && !speaks_for_jobs(unit) &&
+        members_.count(e.place.member) == 0 && !unit.empty() && !carries_jobs(unit) &&
         !runs_jobs(unit))
       return true;
     if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
@@ -127,7 +128,7 @@ class ProgramOutput {
         (unit.empty() || unit == "kernel"))
       return true;  // its words, not its meaning: "ACPI: Could not resolve symbol"
     if (rule->meaning.symptom == Symptom::external_service_error && !unit.empty())
-      return unit == "kernel" || !speaks_for_jobs(unit);
+      return unit == "kernel" || !carries_jobs(unit);
     if (rule->meaning.cause != CauseKind::crash || !e.host) return false;
     const auto own = pids_.find(*e.host);
     if (own == pids_.end() || (!unit.empty() && unit != "kernel")) return false;
@@ -159,7 +160,7 @@ class ProgramOutput {
     const std::string unit = unit_of(e.detail);
     if (unit.empty() || unit == "kernel")
       return m->text_kind == "kernel" || !unit.empty() ? Speaker::machine : Speaker::job;
-    if (speaks_for_jobs(unit)) return Speaker::job;
+    if (carries_jobs(unit)) return Speaker::job;
     return runs_jobs(unit) ? Speaker::machine : Speaker::service;
   }
 
@@ -181,38 +182,11 @@ class ProgramOutput {
     }
     return any;
   }
-  // A program, and none through which the kernel's own lines reach a log.
-  static bool repeats_kernel(const std::string& unit) {
-    static const re2::RE2 kCarriers(
-        R"((?i)(?:kern(?:el)?|klogd|dmesg|kmsg|vmunix|r?syslogd?|syslog-ng|(?:systemd-)?journald?|logger|)"
-        R"(NVRM|nvidia(?:-nvswitch\d*)?))");
-    return !unit.empty() && !re2::RE2::FullMatch(unit, kCarriers);
-  }
-  // Programs through which a job's own output reaches the journal.
-  static bool speaks_for_jobs(const std::string& unit) {
-    static const re2::RE2 kCarriers(
-        R"((?i)(?:kernel|slurmstepd|srun|python[\d.]*|torchrun|pt_\w+|dockerd?|containerd|podman|conmon|)"
-        R"(enroot|pyxis|singularity|apptainer|ray|mpirun|orted|prted|bash|sh|train\w*|run-\S*|[0-9a-f]{12}))");
-    return re2::RE2::FullMatch(unit, kCarriers);
-  }
   // What whoever made the bundle ran afterwards: that a machine refused it, or lacks a command, is
   // no failure of the job.
-  static bool of_collector(const MemberRow& m, const Traits& traits) {
-    static const re2::RE2 kCollector(
-        R"((?i)(?:collect(?:or|ion|ing)?|gather(?:er|ing)?|sosreport|(?:support|debug|log)[_-]?bundle)(?:[._-].*)?)");
-    static const re2::RE2 kTool(
-        R"((?i)(?:ibstat(?:us)?|ibv_devinfo|ibnetdiscover|nvidia[_-]smi|lspci|lsmod|ethtool|iostat|mpstat|)"
-        R"(vmstat|sar|df|mounts?|numactl|dmidecode|uname|uptime|lscpu|dcgmi|ipmitool|smartctl)(?:[._-].*)?)");
+  static bool of_bundle_maker(const MemberRow& m, const Traits& traits) {
     const std::string name = m.path.substr(m.path.rfind('/') + 1);
-    return re2::RE2::FullMatch(name, kCollector) ||
-           (re2::RE2::FullMatch(name, kTool) && traits.has(Trait::refused_or_missing));
-  }
-  // Services that start jobs and keep their limits.
-  static bool runs_jobs(const std::string& unit) {
-    static const re2::RE2 kRunners(
-        R"((?i)(?:slurm\w*|kubelet|k3s\w*|crio?|systemd(?:-oomd)?|earlyoom|pbs_\w+|lim|sbatchd|lsf\w*|mmfs\w*|)"
-        R"(munged|pmix\w*|nvidia-\S+|nv-\S+|dcgm\w*))");
-    return re2::RE2::FullMatch(unit, kRunners);
+    return of_collector(name) || (of_tool(name) && traits.has(Trait::refused_or_missing));
   }
   // "python3[695594]: segfault at ..."
   static std::optional<std::int64_t> crashed_pid(const EventRow& e) {

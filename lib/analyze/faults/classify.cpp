@@ -5,8 +5,8 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <re2/re2.h>
 
+#include "analyze/facts/programs.hpp"
 #include "analyze/faults/failure_moment.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -265,13 +265,10 @@ std::map<std::string, Occurrences> group_signals(const Facts& facts,
 // Who says so, and when, as far as it is not the job.
 void describe_speaker(const Occurrences& group, const std::vector<Nanoseconds>& times,
                       LineFacts& line) {
-  // Names of processes that train; the kernel cuts them to 15 bytes.
-  static const re2::RE2 kTrainer(
-      R"((?i)\b(?:python|pt_main|pt_data|pt_elastic|torchrun|deepspeed|ray::|train|java|julia|jax))");
   line.speaker = Speaker::service;
   for (const Signal* s : group.signals) {
     line.speaker = std::min(line.speaker, s->speaker);
-    line.names_trainer = line.names_trainer || re2::RE2::PartialMatch(s->message, kTrainer);
+    line.names_trainer = line.names_trainer || names_trainer(s->message);
   }
   if (line.speaker == Speaker::job) return;
   constexpr std::size_t kMost = 64;  // the first and the last of more
