@@ -27,6 +27,8 @@ TEST(Programs, WholeNamesInAnyCase) {
   EXPECT_FALSE(carries_jobs("xinetd"));
   EXPECT_TRUE(runs_jobs("slurmd"));
   EXPECT_FALSE(runs_jobs("sshd"));
+  EXPECT_TRUE(serves_others("xinetd"));
+  EXPECT_FALSE(serves_others("accelerate"));
 }
 
 TEST(Programs, FilesOfACollectorMayHaveEndings) {

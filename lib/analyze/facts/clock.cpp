@@ -534,16 +534,18 @@ void frame_job_by_records(Facts& facts, const ClockMap& map) {
 
 // Snapshots of machines (nvidia-smi, ps) say when they were taken; logs only when something was
 // printed.
-std::optional<Nanoseconds> last_snapshot(const Facts& facts, const ClockMap& map) {
-  std::optional<Nanoseconds> out;
+std::map<Host, Nanoseconds> last_snapshots(const Facts& facts, const ClockMap& map) {
+  std::map<Host, Nanoseconds> out;
   for (const ClockRow& c : facts.clocks) {
     const MemberRow* m = facts.member(c.place.member);
     if (!facts.counts(m) ||
         !(c.kind == "collected" || m->text_kind == "nvidia-smi" || m->text_kind == "process"))
       continue;
     Nanoseconds ignored = 0;
-    if (const auto t = map.utc(c.time, m->host, c.place.member, ignored); t && (!out || *t > *out))
-      out = t;
+    if (const auto t = map.utc(c.time, m->host, c.place.member, ignored)) {
+      const auto at = out.emplace(m->host ? short_host(*m->host) : Host(), *t).first;
+      at->second = std::max(at->second, *t);
+    }
   }
   return out;
 }
@@ -565,7 +567,7 @@ void resolve_clocks(Facts& facts) {
   const std::set<MemberId> training = output_of_job(facts);
   frame_job_by_output(facts, map, training);
   frame_job_by_records(facts, map);
-  facts.looked_at = last_snapshot(facts, map);
+  facts.looked_at = last_snapshots(facts, map);
   find_earlier_runs(facts, spans_of_output(facts, map, training));
 }
 

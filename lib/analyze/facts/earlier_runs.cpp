@@ -8,6 +8,7 @@
 
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/scheduler_job.hpp"
+#include "analyze/facts/step_lines.hpp"
 
 namespace culprit::analyze {
 
@@ -59,13 +60,13 @@ void date(Facts& facts, const std::map<MemberId, Earlier>& earlier) {
   for (const auto& [member, was] : earlier) facts.earlier_output.insert(member);
 }
 
-// "run_a.log", "run_b.log", "out-3.txt", "out-12.txt" of one folder: logs of runs of one program.
+// "run_a.log", "run_b.log" of one folder: logs of runs of one program. Numbers may be of its ranks.
 bool named_alike(const std::string& a, const std::string& b) {
-  if (folder_of(a) != folder_of(b) || a == b) return false;
-  if (name_without_numbers(a) == name_without_numbers(b)) return true;
-  std::size_t differ = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) differ += a[i] != b[i];
-  return a.size() == b.size() && differ == 1;
+  if (a.size() != b.size() || folder_of(a) != folder_of(b)) return false;
+  const auto [one, other] = std::mismatch(a.begin(), a.end(), b.begin());
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return one != a.end() && letter(*one) && letter(*other) &&
+         std::equal(one + 1, a.end(), other + 1);
 }
 
 // Logs without any time, and the last of them by name ends in an exception: how the runs before it
@@ -77,11 +78,15 @@ void leave_undated_runs(Facts& facts, std::span<const OutputSpan> output) {
            std::none_of(output.begin(), output.end(),
                         [&](const OutputSpan& s) { return s.member == m.id; });
   };
+  const StepLines steps(facts);
   std::set<MemberId> last;
   for (const TracebackRow& t : facts.tracebacks)
     if (const MemberRow* m = facts.member(t.place.member);
-        m != nullptr && undated(*m) && t.place.line + kEnd >= m->lines)
+        m != nullptr && t.place.line + kEnd >= m->lines && undated(*m) &&
+        !steps.follow(t.place.member, t.last_line, std::nullopt))
       last.insert(m->id);
+  constexpr std::size_t kMost = 8;  // more are no runs that somebody made by hand
+  if (last.size() > kMost) return;
   for (const MemberId failed : last) {
     const MemberRow& at = *facts.member(failed);
     for (const MemberRow& m : facts.members)

@@ -59,8 +59,9 @@ struct Facts : FactRows {
   bool world_counted = false;   // by the ranks that were seen: there may be more
   std::optional<Nanoseconds> job_start,
       job_end;  // of the attempt in question, from the training's own output
-  // When its machines were looked at for the last time, as snapshots of them print it.
-  std::optional<Nanoseconds> looked_at;
+  // When machines were looked at for the last time, as snapshots of them print it; "": of a machine
+  // that nothing names.
+  std::map<Host, Nanoseconds> looked_at;
   bool start_is_known = false;        // job_start is the manifest's or the scheduler's word
   bool end_is_known = false;          // the same of job_end
   std::set<MemberId> earlier_output;  // of runs before the one in question

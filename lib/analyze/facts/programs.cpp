@@ -42,6 +42,7 @@ bool is(std::string_view what, std::string_view name) {
 bool carries_kernel(std::string_view program) { return is("kernel_carriers", program); }
 bool carries_jobs(std::string_view program) { return is("job_carriers", program); }
 bool runs_jobs(std::string_view program) { return is("runners", program); }
+bool serves_others(std::string_view program) { return is("daemons", program); }
 bool of_collector(std::string_view file_name) { return is("collectors", file_name); }
 bool of_tool(std::string_view file_name) { return is("tools", file_name); }
 

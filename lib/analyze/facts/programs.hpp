@@ -11,6 +11,8 @@ bool carries_kernel(std::string_view program);
 bool carries_jobs(std::string_view program);
 // A service that starts jobs, keeps their limits or watches their devices.
 bool runs_jobs(std::string_view program);
+// It has clients of its own, which are none of the job's.
+bool serves_others(std::string_view program);
 // A file of whoever made the bundle, and of a tool that he ran.
 bool of_collector(std::string_view file_name);
 bool of_tool(std::string_view file_name);

@@ -132,29 +132,14 @@ bool on_common_machines(const Facts& facts, const Jobs& jobs) {
 }
 
 // Of several that ran on the same machines one after the other: the last, where they are one job
-// that was submitted again; else the one of which there is by far the most output; "" where neither
-// is known.
+// that was submitted again; "" where they are called otherwise, or one has no record.
 std::string last_of(const Facts& facts, const Jobs& jobs) {
-  constexpr std::uint64_t kByFar = 10;
   if (!on_common_machines(facts, jobs)) return {};
   const auto starts = starts_of(facts), names = told_of(facts, "name");
   std::set<std::string> called;
   for (const auto& [job, name] : names)
     if (jobs.count(job) > 0) called.insert(name);
-  if (called.size() > 1) {
-    std::map<std::uint64_t, std::string> by_lines;
-    for (const std::string& job : jobs) {
-      std::uint64_t lines = 0;
-      for (const MemberRow& m : facts.members)
-        if (m.kind == "file" && m.text_kind != "kernel" && numbers_of(m).count(job) > 0)
-          lines += m.lines;
-      by_lines[lines] = job;
-    }
-    const auto most = by_lines.rbegin();
-    return by_lines.size() == jobs.size() && most->first >= kByFar * std::next(most)->first
-               ? most->second
-               : std::string();
-  }
+  if (called.size() > 1) return {};
   std::string last, when;
   for (const std::string& job : jobs) {
     const auto start = starts.find(job);

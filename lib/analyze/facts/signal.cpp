@@ -118,8 +118,7 @@ class ProgramOutput {
     const std::string unit = unit_of(e.detail);
     // "xinetd[2]: Connection reset by peer": a daemon of the machine tells of its own clients.
     if (rule != nullptr && rule->origin == Origin::any && rule->meaning.role == Role::cascade &&
-        members_.count(e.place.member) == 0 && !unit.empty() && !carries_jobs(unit) &&
-        !runs_jobs(unit))
+        members_.count(e.place.member) == 0 && serves_others(unit))
       return true;
     if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
     if (rule->origin == Origin::any &&

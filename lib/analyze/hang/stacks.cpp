@@ -1012,7 +1012,9 @@ class Aggregation {
     const bool own = !f.native && !library_file(f.file) && sink.native_reason.empty();
     const bool runs = !sink.samples.empty() &&
                       facts_.samples[sink.samples.front()].row.state.starts_with("active");
-    sink.program = own && ((s.doing == Doing::compute && runs) ||
+    // A trainer that computes may as well stand on a machine that does not: only of a worker, which
+    // touches neither GPU nor network, is it the code.
+    sink.program = own && ((s.doing == Doing::compute && runs && sink.role == "dataloader") ||
                            (s.doing == Doing::lock && s.decided == s.where));
   }
 

@@ -106,8 +106,8 @@ struct StackSink {
   std::size_t waiting = 0;           // ranks that wait for it, directly or not
   bool elsewhere = false;            // in no collective at all
   bool unheard = false;              // there is no stack of it
-  // In the program's own code, and no wait that Python does not show: its thread runs, or stands on
-  // a lock of that code.
+  // In the program's own code, and no wait that Python does not show: a worker's thread runs, or it
+  // stands on a lock of that code.
   bool program = false;
 };
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "analyze/facts/job_life.hpp"
 #include "analyze/hang/hang.hpp"
 #include "model/phrases.hpp"
 
@@ -82,7 +84,7 @@ std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step,
                                      const StandstillParams& params) {
   const bool kept = step.written != 0 && step.written - step.at < params.unknown_timeout / 2;
   std::vector<Nanoseconds> times;
-  bool undated = false;
+  std::set<Host> undated;  // machines of stacks that nothing dates
   for (const StackSample& s : facts.samples) {
     if (s.row.source == "traceback" || s.row.source == "recorder") continue;
     const MemberRow* m = facts.member(s.row.place.member);
@@ -91,18 +93,20 @@ std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step,
       times.push_back(*printed);
       continue;
     }
-    undated = true;
+    undated.insert(m->host ? short_host(*m->host) : Host());
     // A console is older than what stands at its end; files of dumps are written once.
     const Nanoseconds written = m->mtime_s * kSecond;
     if (kept && m->text_kind == "stack" && written > step.at &&
         written - step.at <= params.believable)
       times.push_back(written);
   }
-  // Stacks without a time are of the moment at which the machines were looked at.
-  const auto& snapshot = facts.looked_at;
-  if (times.empty() && undated && snapshot && *snapshot - step.at <= params.believable &&
-      !zones_apart(*snapshot, step.at))
-    return snapshot;
+  // Stacks without a time are of the moment at which their machine was looked at.
+  if (times.empty())
+    for (const Host& host : undated)
+      if (const auto at = facts.looked_at.find(host); at != facts.looked_at.end() &&
+                                                      at->second - step.at <= params.believable &&
+                                                      !zones_apart(at->second, step.at))
+        times.push_back(at->second);
   if (times.empty()) return std::nullopt;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
@@ -176,6 +180,13 @@ std::optional<Nanoseconds> ended_by_request(const Facts& facts, const LastStep& 
   return out;
 }
 
+bool made_all_steps(const Facts& facts) {
+  return std::any_of(facts.progress.begin(), facts.progress.end(), [](const ProgressSpan& p) {
+    return p.last.iteration && p.last.total && *p.last.total > 0 &&
+           *p.last.iteration >= *p.last.total;
+  });
+}
+
 }  // namespace
 
 Standstill standstill(const Facts& facts, const StandstillParams& params) {
@@ -185,7 +196,8 @@ Standstill standstill(const Facts& facts, const StandstillParams& params) {
     out.proven = true;
     out.why = why;
   }
-  if (out.proven || !facts.exits.empty()) return out;
+  if (out.proven || !facts.exits.empty() || job_completed(facts) || made_all_steps(facts))
+    return out;
   if (const auto step = last_logged_step(facts)) {
     const auto looked = looked_at(facts, *step, params);
     if (looked &&

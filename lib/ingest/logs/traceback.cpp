@@ -67,19 +67,25 @@ bool split_exception(std::string_view line, std::string& type, std::string& mess
 // "WorkerGroupError: Training failed due to worker errors:": what failed stands below, behind names
 // of workers and frames of theirs.
 bool TracebackParser::announces() const {
-  constexpr int kMost = 60;  // lines
+  constexpr int kMost = 30;  // lines
   return !chained_ && !told_ && announced_ < kMost && message_.ends_with(':');
 }
 
+// False: the line belongs to nothing that was announced, and neither does what follows.
 bool TracebackParser::take_announced(std::string_view body, std::size_t indent) {
+  // "[Rank 0]", "ray.exceptions.RayTaskError(ArrowInvalid): ..." names the exception it carries.
+  static const re2::RE2 kWorker(R"(\[[^\]]{1,60}\]:?)");
+  static const re2::RE2 kCarrier(R"((?:[A-Za-z_]\w*\.)*[A-Z]\w*\([A-Z]\w*\): (?s).*)");
+  static const re2::RE2 kError(R"(\w*(?:Error|Exception|Interrupt|Failure))");
+  const re2::StringPiece text(body.data(), body.size());
   ++announced_;
-  // "ray.exceptions.RayTaskError(ArrowInvalid): ..." names the exception that it carries.
-  static const re2::RE2 kCarrier(R"(^(?:[A-Za-z_]\w*\.)*[A-Z]\w*\([A-Z]\w*\): )");
-  std::string type, message;
-  if (indent > 0 || !(split_exception(body, type, message) ||
-                      re2::RE2::PartialMatch(re2::StringPiece(body.data(), body.size()), kCarrier)))
+  if (body.empty() || indent > 0 || body.rfind(kHead, 0) == 0 || re2::RE2::FullMatch(text, kWorker))
     return true;
+  std::string type, message;
+  const bool error = split_exception(body, type, message) &&
+                     re2::RE2::FullMatch(type.substr(type.rfind('.') + 1), kError);
   told_ = true;
+  if (connector(body) || !(error || re2::RE2::FullMatch(text, kCarrier))) return false;
   message_ += ' ';
   message_ += body.substr(0, 400);
   return true;
@@ -94,7 +100,7 @@ bool TracebackParser::feed(std::string_view line) {
   const std::string_view body = trim_left(inner);
   const std::size_t indent = inner.size() - body.size();
   if (have_exception_) {
-    if (announces()) return take_announced(body, indent);
+    if (announces() && take_announced(body, indent)) return true;
     if (body.empty()) return ++blank_ <= 2;
     if (marked && body.rfind(kHead, 0) ==
                       0) {  // the exceptions of a group: the first says more than the group
@@ -191,6 +197,9 @@ class TracebackAssembler final : public Assembler {
   }
 
   Step feed(const TextLine& line, Reading&) override {
+    // A line with a time, where the traceback has none, is a logger's.
+    if (row_.time.clock == Clock::none && line.line.prefix.time.clock != Clock::none)
+      parser_.announced_nothing();
     if (!parser_.feed(line.line.message)) {
       // A message of several lines may yet be followed by "During handling of the above exception
       // ...".

@@ -23,6 +23,9 @@ class TracebackParser {
   // The line that was fed last names the exception that is kept.
   bool names_it() const { return names_it_; }
 
+  // What follows is no part of a message that ends with a colon.
+  void announced_nothing() { told_ = true; }
+
   // type, message, file, file_line, function are set.
   void fill(TracebackRow& row) const;
   // "file, function" of the innermost frame, be it a library's; "" when there is none.
