@@ -130,7 +130,7 @@ Said Grammar::put_together(const SpeakerRow& speaker, const SpeakerPart* part, c
   return said;
 }
 
-std::optional<Said> Grammar::said(std::string_view raw) const {
+std::optional<Said> Grammar::said(std::string_view raw, bool only_severe) const {
   if (search_ == nullptr) return std::nullopt;
   raw = raw.substr(0, kLongest);
   std::string cleaned;
@@ -150,6 +150,7 @@ std::optional<Said> Grammar::said(std::string_view raw) const {
     const SpeakerRow& speaker = speakers_[i];
     const std::size_t end = mark_end(speaker, raw);
     if (end == std::string_view::npos) continue;
+    if (only_severe && !speaker.severe) return std::nullopt;
     const std::string_view text = raw.substr(end);
     if (any_in(harmless_, text)) return std::nullopt;
     const Found found = reason_of(speaker, text);

@@ -84,7 +84,9 @@ class Grammar {
 
   // `raw`: the line as it was printed; the marks of severity stand in what the line layer takes
   // off. Only a line that holds a marker meets a pattern. Safe to call from several threads.
-  std::optional<Said> said(std::string_view raw) const;
+  // only_severe: nothing of speakers whose mark does not say that something failed; their warnings
+  // may stand in a log by the million.
+  std::optional<Said> said(std::string_view raw, bool only_severe = false) const;
   // "nccl_ib/no_memory": what the class means, without a line.
   std::optional<Said> of_class(std::string_view event_class) const;
 

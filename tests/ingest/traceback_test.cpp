@@ -44,6 +44,20 @@ TEST(Traceback, WhatPythonIgnoresIsNoException) {
   EXPECT_EQ(read_text(raised + ignored).raised(), (Raised{"ValueError: bad batch"}));
 }
 
+// "Training failed due to worker errors:" says below what failed.
+TEST(Traceback, AMessageThatAnnouncesTakesTheErrorBelow) {
+  const std::string outer = std::string(kHead) +
+                            "  File \"/work/fit.py\", line 88, in <module>\n    fit()\n"
+                            "x.WorkerGroupError: failed due to worker errors:\n";
+  EXPECT_EQ(read_text(outer + "[Rank 0]\ny.RayTaskError(ArrowInvalid): bad footer\n").raised(),
+            (Raised{"x.WorkerGroupError: failed due to worker errors: "
+                    "y.RayTaskError(ArrowInvalid): bad footer"}));
+  const Raised alone{"x.WorkerGroupError: failed due to worker errors:"};
+  EXPECT_EQ(read_text(outer + "Epoch: 3 out of memory\n").raised(), alone);
+  EXPECT_EQ(read_text(outer + "2026-11-20 03:00:01 OSError: of a logger\n").raised(), alone);
+  EXPECT_EQ(read_text(outer + "ok\nValueError: of somebody else\n").raised(), alone);
+}
+
 TEST(Traceback, OnlyLibrariesGiveTheInnermost) {
   const auto rows = read_text(std::string(kHead) +
                               "  File \"/usr/lib/python3.11/threading.py\", line 1, in a\n  File "

@@ -321,7 +321,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   const bool judged = candidate->judged != nullptr && candidate->judged->match;
   std::optional<rules::Said> named;
   if (candidate->marker && rules_ && !used && !judged)
-    named = rules::Grammar::built_in().said(line.raw);
+    named = rules::Grammar::built_in().said(line.raw, true);
   if ((said.judge || named) && rules_ && !judged)
     asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
