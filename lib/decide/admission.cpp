@@ -411,11 +411,13 @@ std::span<const Objection> objections_to_one() { return kToOne; }
 std::span<const Objection> objections_to_order() { return kToOrder; }
 
 std::vector<Against> against(const Setting& s, std::span<const Objection> table, const Finding& f,
-                             CauseKind kind) {
+                             CauseKind kind, bool all) {
   std::vector<Against> out;
-  for (const Objection& one : table)
+  for (const Objection& one : table) {
+    if (!all && !out.empty()) break;
     if (one.kinds.has(kind))
       if (auto why = one.fits(s, f, kind)) out.push_back({one.reason, std::move(*why)});
+  }
   return out;
 }
 

@@ -48,8 +48,8 @@ struct Objection {
 std::span<const Objection> objections_to_one();
 std::span<const Objection> objections_to_order();
 
-// All reasons against it, in the order of the table; none: it is admitted.
+// All reasons against it, in the order of the table, or the first; none: it is admitted.
 std::vector<Against> against(const Setting& s, std::span<const Objection> table, const Finding& f,
-                             CauseKind kind);
+                             CauseKind kind, bool all);
 
 }  // namespace culprit::decide

@@ -28,7 +28,8 @@ bool broke_while_it_lasted(const Setting& s, const Finding& f) {
 // Whether nothing in the table speaks against it; otherwise it is told with all that does.
 bool admitted(const Setting& s, std::span<const Objection> table, const Finding& f,
               std::vector<Excluded>& excluded) {
-  std::vector<Against> reasons = against(s, table, f, *kind_of(f));
+  constexpr std::size_t kMostTold = 256;  // with all reasons: no report lists more
+  std::vector<Against> reasons = against(s, table, f, *kind_of(f), excluded.size() < kMostTold);
   if (reasons.empty()) return true;
   Excluded out{&f, reasons.front().reason, std::move(reasons.front().why)};
   out.also.assign(std::make_move_iterator(reasons.begin() + 1),
