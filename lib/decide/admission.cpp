@@ -138,7 +138,7 @@ Why foreign_unplaced(const Setting& s, const Finding& f, CauseKind kind) {
 bool over_for_days(const Setting& s, const Finding& f) {
   const Case& c = s.incident;
   return c.last_iteration.value_or(0) > 0 && f.end && c.last_word && *f.end + kDay < *c.last_word &&
-         std::all_of(c.exits.begin(), c.exits.end(), [](const ExitFact& x) { return x.code == 0; });
+         s.all_left_with_0;
 }
 
 // The machine's own log has a time, and nothing that the job printed: before, during, after? What
@@ -379,7 +379,9 @@ Setting::Setting(const Case& c, const DecideParams& p)
       broken(c),
       witnesses(c, broken),
       machines(c, p),
-      surroundings(c, p, moments.first_consequence) {
+      surroundings(c, p, moments.first_consequence),
+      all_left_with_0(std::all_of(c.exits.begin(), c.exits.end(),
+                                  [](const ExitFact& x) { return x.code == 0; })) {
   for (const Finding& f : c.findings)
     if (f.outcome == Outcome::fired && out_of_gpu_memory(f) && f.hosts.size() > 1 &&
         !moments.went_on(f) && (memory == nullptr || came_before(f, *memory)))

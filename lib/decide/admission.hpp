@@ -30,6 +30,7 @@ struct Setting {
   const Witnesses witnesses;
   const JobMachines machines;
   const Surroundings surroundings;
+  const bool all_left_with_0;
   const Finding* memory = nullptr;  // GPU memory that ran out on several hosts, the first time
   Moments::First first;             // of the candidates that are no consequences; set between both
 };

@@ -116,10 +116,8 @@ Result<CauseTable> CauseTable::parse(std::string_view text, const std::string& f
 
 const CauseTable& CauseTable::built_in() {
   static const CauseTable kBuiltIn = [] {
-    for (const EmbeddedFile& file : embedded_rules())
-      if (std::string_view(file.name) == "tables/causes.json")
-        if (auto parsed = parse(file.text(), "rules/tables/causes.json"))
-          return std::move(parsed).value();
+    if (auto parsed = parse(embedded_rule("tables/causes.json"), "rules/tables/causes.json"))
+      return std::move(parsed).value();
     return CauseTable{};
   }();
   return kBuiltIn;

@@ -68,10 +68,8 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
 
 const DriftRules& DriftRules::built_in() {
   static const DriftRules kBuiltIn = [] {
-    for (const EmbeddedFile& file : embedded_rules())
-      if (std::string_view(file.name) == "tables/drift.json")
-        if (auto parsed = parse(file.text(), "rules/tables/drift.json"))
-          return std::move(parsed).value();
+    if (auto parsed = parse(embedded_rule("tables/drift.json"), "rules/tables/drift.json"))
+      return std::move(parsed).value();
     return DriftRules{};
   }();
   return kBuiltIn;

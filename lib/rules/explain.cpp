@@ -515,10 +515,8 @@ Result<Glossary> Glossary::parse(std::string_view text, const std::string& file)
 
 const Glossary& Glossary::built_in() {
   static const Glossary kBuiltIn = [] {
-    for (const EmbeddedFile& file : embedded_rules())
-      if (std::string_view(file.name) == "tables/glossary.json")
-        if (auto parsed = parse(file.text(), "rules/tables/glossary.json"))
-          return std::move(parsed).value();
+    if (auto parsed = parse(embedded_rule("tables/glossary.json"), "rules/tables/glossary.json"))
+      return std::move(parsed).value();
     return Glossary{};
   }();
   return kBuiltIn;

@@ -37,17 +37,12 @@ const SpeakerPart* part_in(const SpeakerRow& speaker, std::string_view line) {
   return nullptr;
 }
 
-std::string_view table(std::string_view name) {
-  for (const EmbeddedFile& file : embedded_rules())
-    if (std::string_view(file.name) == name) return file.text();
-  return {};
-}
-
 }  // namespace
 
 const Grammar& Grammar::built_in() {
   static const Grammar kBuiltIn = [] {
-    auto parsed = parse(table("tables/speakers.json"), table("tables/reasons.json"), true);
+    auto parsed =
+        parse(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json"), true);
     return parsed ? std::move(parsed).value() : Grammar{};
   }();
   return kBuiltIn;

@@ -272,10 +272,8 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
 
 const Catalogue& Catalogue::built_in() {
   static const Catalogue kBuiltIn = [] {
-    for (const EmbeddedFile& file : embedded_rules())
-      if (std::string_view(file.name) == "tables/metrics.json")
-        if (auto parsed = parse(file.text(), "rules/tables/metrics.json"))
-          return std::move(parsed).value();
+    if (auto parsed = parse(embedded_rule("tables/metrics.json"), "rules/tables/metrics.json"))
+      return std::move(parsed).value();
     return Catalogue{};
   }();
   return kBuiltIn;

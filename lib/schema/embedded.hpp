@@ -17,4 +17,11 @@ struct EmbeddedFile {
 std::span<const EmbeddedFile> embedded_schemas();  // schemas/
 std::span<const EmbeddedFile> embedded_rules();    // rules/ and rules/tables/
 
+// The text of one file of rules/: "tables/causes.json". Empty: there is none of that name.
+inline std::string_view embedded_rule(std::string_view name) {
+  for (const EmbeddedFile& file : embedded_rules())
+    if (name == file.name) return file.text();
+  return {};
+}
+
 }  // namespace culprit

@@ -80,12 +80,8 @@ TEST(Grammar, RefusesWhatWouldNeverBeMet) {
 }
 
 TEST(Grammar, ItsOwnTablesAreReadAndEveryPatternIsOne) {
-  const auto text = [](std::string_view name) {
-    for (const EmbeddedFile& file : embedded_rules())
-      if (file.name == name) return file.text();
-    return std::string_view();
-  };
-  EXPECT_EQ(refusal(text("tables/speakers.json"), text("tables/reasons.json")), "");
+  EXPECT_EQ(refusal(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json")),
+            "");
   const Grammar& grammar = Grammar::built_in();
   ASSERT_GT(grammar.speakers().size(), 10u);
   ASSERT_GT(grammar.reasons().size(), 30u);

@@ -73,10 +73,11 @@ bool named_alike(const std::string& a, const std::string& b) {
 // ended is another question.
 void leave_undated_runs(Facts& facts, std::span<const OutputSpan> output) {
   constexpr std::uint64_t kEnd = 40;  // lines: of the traceback, of a launcher's, of clean-up
+  std::set<MemberId> dated;
+  for (const OutputSpan& s : output) dated.insert(s.member);
   const auto undated = [&](const MemberRow& m) {
     return facts.counts(&m) && m.belonging == Belonging::job && !m.rank && m.lines > 0 &&
-           std::none_of(output.begin(), output.end(),
-                        [&](const OutputSpan& s) { return s.member == m.id; });
+           dated.count(m.id) == 0;
   };
   const StepLines steps(facts);
   std::set<MemberId> last;

@@ -35,28 +35,25 @@ struct PathTable {
 const PathTable& path_table() {
   static const PathTable kTable = [] {
     PathTable table;
-    for (const EmbeddedFile& file : embedded_rules()) {
-      if (std::string_view(file.name) != "tables/paths.json") continue;
-      const auto document = nlohmann::json::parse(file.text(), nullptr, false);
-      for (const auto& one : document["patterns"]) {
-        re2::RE2::Options options;
-        options.set_encoding(re2::RE2::Options::EncodingLatin1);
-        table.patterns.push_back(
-            {std::make_unique<re2::RE2>(one["match"].get<std::string>(), options),
-             one.value("sure", false)});
-      }
-      const auto compiled = [&](const char* key) {
-        return std::make_unique<re2::RE2>(document[key].get<std::string>());
-      };
-      table.not_hosts_like = compiled("not_hosts_like");
-      table.devices_like = compiled("devices_like");
-      table.never_hosts_like = compiled("never_hosts_like");
-      table.one_per_machine_like = compiled("one_per_machine_like");
-      table.job_output_like = compiled("job_output_like");
-      table.records_like = compiled("records_like");
-      table.other_programs_like = compiled("other_programs_like");
-      for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
+    const auto document = nlohmann::json::parse(embedded_rule("tables/paths.json"), nullptr, false);
+    for (const auto& one : document["patterns"]) {
+      re2::RE2::Options options;
+      options.set_encoding(re2::RE2::Options::EncodingLatin1);
+      table.patterns.push_back(
+          {std::make_unique<re2::RE2>(one["match"].get<std::string>(), options),
+           one.value("sure", false)});
     }
+    const auto compiled = [&](const char* key) {
+      return std::make_unique<re2::RE2>(document[key].get<std::string>());
+    };
+    table.not_hosts_like = compiled("not_hosts_like");
+    table.devices_like = compiled("devices_like");
+    table.never_hosts_like = compiled("never_hosts_like");
+    table.one_per_machine_like = compiled("one_per_machine_like");
+    table.job_output_like = compiled("job_output_like");
+    table.records_like = compiled("records_like");
+    table.other_programs_like = compiled("other_programs_like");
+    for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
     return table;
   }();
   return kTable;

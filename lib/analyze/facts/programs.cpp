@@ -13,17 +13,13 @@ using Table = std::map<std::string, std::unique_ptr<re2::RE2>, std::less<>>;
 
 Table read_table() {
   Table out;
-  for (const EmbeddedFile& file : embedded_rules()) {
-    if (std::string_view(file.name) != "tables/programs.json") continue;
-    const auto document = nlohmann::json::parse(file.text(), nullptr, false);
-    for (const auto& row : document["programs"]) {
-      const auto what = row["what"].get<std::string>();
-      std::string any;
-      for (const auto& name : row["names"])
-        any += (any.empty() ? "" : "|") + name.get<std::string>();
-      out[what] =
-          std::make_unique<re2::RE2>((what == "trainers" ? "(?i)\\b(?:" : "(?i)(?:") + any + ")");
-    }
+  const auto document = nlohmann::json::parse(embedded_rule("tables/programs.json"));
+  for (const auto& row : document["programs"]) {
+    const auto what = row["what"].get<std::string>();
+    std::string any;
+    for (const auto& name : row["names"]) any += (any.empty() ? "" : "|") + name.get<std::string>();
+    out[what] =
+        std::make_unique<re2::RE2>((what == "trainers" ? "(?i)\\b(?:" : "(?i)(?:") + any + ")");
   }
   return out;
 }

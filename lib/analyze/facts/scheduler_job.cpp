@@ -13,6 +13,7 @@ namespace culprit::analyze {
 namespace {
 
 constexpr std::string_view kRecord = "slurm.job.";
+constexpr std::size_t kMostNodes = 4096;  // of a record; the first of them tell as much
 using Jobs = std::set<std::string>;
 
 // "4711.batch COMPLETED" -> "4711"
@@ -52,7 +53,6 @@ Jobs in_names(const Facts& facts, const Jobs& recorded) {
 
 // Those of `jobs` that had any of the machines that the bundle holds files of.
 Jobs of_machines(const Facts& facts, const Jobs& jobs) {
-  constexpr std::size_t kMostNodes = 4096;  // of a record; the first of them tell as much
   std::set<Host> machines;
   for (const MemberRow& m : facts.members)
     if (m.host && (m.attribution == "path" || m.text_kind == "kernel"))  // collected there
@@ -115,7 +115,6 @@ std::map<std::string, std::string> told_of(const Facts& facts, std::string_view 
 
 // They had machines in common, so that one ran after the other.
 bool on_common_machines(const Facts& facts, const Jobs& jobs) {
-  constexpr std::size_t kMostNodes = 4096;
   const auto nodes = told_of(facts, "nodes");
   std::optional<std::set<std::string>> common;
   for (const std::string& job : jobs) {
@@ -149,6 +148,27 @@ std::string last_of(const Facts& facts, const Jobs& jobs) {
   return last;
 }
 
+// Files named after other jobs, of which the records tell something that stands so to what they
+// tell of `job`.
+template <class Stands>
+std::set<MemberId> output_where(const Facts& facts, const std::string& job,
+                                const std::map<std::string, std::string>& told, Stands stands) {
+  std::set<MemberId> out;
+  const auto own = told.find(job);
+  if (own == told.end()) return out;
+  for (const MemberRow& m : facts.members) {
+    if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
+    const Jobs numbers = numbers_of(m);
+    if (numbers.empty() || numbers.count(job) > 0) continue;
+    if (std::any_of(numbers.begin(), numbers.end(), [&](const std::string& number) {
+          const auto other = told.find(number);
+          return other != told.end() && stands(other->second, own->second);
+        }))
+      out.insert(m.id);
+  }
+  return out;
+}
+
 std::string only(const Jobs& jobs) { return jobs.size() == 1 ? *jobs.begin() : std::string(); }
 
 }  // namespace
@@ -168,39 +188,11 @@ std::string job_by_number(const Facts& facts) {
 }
 
 std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& job) {
-  const auto starts = starts_of(facts);
-  std::set<MemberId> out;
-  const auto own = starts.find(job);
-  if (own == starts.end()) return out;
-  for (const MemberRow& m : facts.members) {
-    if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
-    const Jobs numbers = numbers_of(m);
-    if (numbers.empty() || numbers.count(job) > 0) continue;
-    if (std::any_of(numbers.begin(), numbers.end(), [&](const std::string& number) {
-          const auto start = starts.find(number);
-          return start != starts.end() && start->second < own->second;
-        }))
-      out.insert(m.id);
-  }
-  return out;
+  return output_where(facts, job, starts_of(facts), std::less<>());
 }
 
 std::set<MemberId> output_of_other_jobs(const Facts& facts, const std::string& job) {
-  const auto names = told_of(facts, "name");
-  std::set<MemberId> out;
-  const auto own = names.find(job);
-  if (own == names.end()) return out;
-  for (const MemberRow& m : facts.members) {
-    if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
-    const Jobs numbers = numbers_of(m);
-    if (numbers.empty() || numbers.count(job) > 0) continue;
-    if (std::any_of(numbers.begin(), numbers.end(), [&](const std::string& number) {
-          const auto name = names.find(number);
-          return name != names.end() && name->second != own->second;
-        }))
-      out.insert(m.id);
-  }
-  return out;
+  return output_where(facts, job, told_of(facts, "name"), std::not_equal_to<>());
 }
 
 std::string job_in_question(const Facts& facts) {

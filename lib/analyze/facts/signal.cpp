@@ -115,12 +115,12 @@ class ProgramOutput {
     if (rule != nullptr && members_.count(e.place.member) == 0 &&
         (pods_.another(e) || of_another_job(e)))
       return true;
-    const std::string unit = unit_of(e.detail);
     // "xinetd[2]: Connection reset by peer": a daemon of the machine tells of its own clients.
     if (rule != nullptr && rule->origin == Origin::any && rule->meaning.role == Role::cascade &&
-        members_.count(e.place.member) == 0 && serves_others(unit))
+        members_.count(e.place.member) == 0 && serves_others(unit_of(e.detail)))
       return true;
     if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
+    const std::string unit = unit_of(e.detail);
     if (rule->origin == Origin::any &&
         (rule->meaning.cause == CauseKind::environment ||
          rule->meaning.cause == CauseKind::program) &&
