@@ -1,7 +1,7 @@
 // A job that did not fail but was slow: whom to relieve, or that it is over.
 #include <algorithm>
 
-#include "decide/walk.hpp"
+#include "decide/slow_part.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -244,6 +244,8 @@ Answer slow_job(Walk& w) {
     return taken(f.why);
   }
   if (f.subject.kind == SubjectKind::job) {
+    if (!over)
+      if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);
     v.action = over ? Action::none : Action::investigate;
     v.precision = Precision::candidates;
     v.summary = over ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))

@@ -31,11 +31,15 @@ double in_ms(const SeriesRow& s) {
   if (s.unit == "ms" || ends_with(s.name, {"_ms", "(ms)", "_msec"})) return 1;
   if (s.unit == "s" || ends_with(s.name, {"_s", "_sec", "_secs", "_seconds", "(s)"})) return 1e3;
   if (s.unit == "us" || ends_with(s.name, {"_us", "_usec"})) return 1e-3;
+  if (s.unit.empty() && ends_with(s.name, {"time"})) return 1e3;  // what Python's clocks count in
   return 0;
 }
 
+// Parts of steps by the ranks that tell of them; `logs`: those of these members instead, whose rank
+// nobody needs to know.
 std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analyze::Facts& facts,
-                                          const std::vector<std::int64_t>& iterations) {
+                                          const std::vector<std::int64_t>& iterations,
+                                          const std::vector<MemberId>& logs = {}) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
   std::map<std::pair<Rank, std::string>, analyze::PartSeries> found;
@@ -46,14 +50,16 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
   });
   for (const SeriesRow* s : rows) {
     const MemberRow* m = facts.member(s->member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || !s->rank || in_ms(*s) == 0 ||
-        analyze::part_kind(s->name) == analyze::PartKind::mixed)
-      continue;
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || in_ms(*s) == 0) continue;
+    const bool wanted =
+        logs.empty() ? s->rank && analyze::part_kind(s->name) != analyze::PartKind::mixed
+                     : !s->rank && std::find(logs.begin(), logs.end(), s->member) != logs.end();
+    if (!wanted) continue;
     const SeriesPoints points = db.points(s->id);
     if (points.steps.empty()) continue;
-    analyze::PartSeries& part = found[{*s->rank, s->name}];
+    analyze::PartSeries& part = found[{s->rank.value_or(Rank(0)), s->name}];
     if (part.ms.empty()) {
-      part.rank = *s->rank;
+      part.rank = s->rank.value_or(Rank(0));
       part.name = s->name;
       part.ms.assign(iterations.size(), kNoFigure);
     }
@@ -151,7 +157,10 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   iterations.erase(std::unique(iterations.begin(), iterations.end()), iterations.end());
   out.series = parts_of(db, facts, iterations);
   const auto& parts = out.series;
-  if (parts.empty()) return out;
+  std::vector<analyze::PartSeries> all = parts;
+  for (analyze::PartSeries& part : parts_of(db, facts, iterations, analyze::step_logs(facts)))
+    all.push_back(std::move(part));
+  if (all.empty()) return out;
   std::vector<double> whole(iterations.size(), kNoFigure);
   for (std::size_t i = 0; i < out.steps.size(); ++i)
     whole[static_cast<std::size_t>(
@@ -160,7 +169,9 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   for (const analyze::SlowInterval& interval : out.report.intervals) {
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
-    analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}), {}};
+    analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}),
+                         analyze::grown_part({iterations, all, whole, first, last}),
+                         {}};
     for (const Rank rank : own.parts.ranks)
       if (own.evidence.size() < 4)
         tell_places(db, facts, rank, own.parts.part, first, last, own.evidence);

@@ -228,6 +228,7 @@ bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
     }
   }
   if (used == 0) used = parse_month_and_day(p.rest(), stamp);
+  if (used == 0) used = parse_short_date(p.rest(), stamp);
   if (used == 0) used = parse_time_of_day(p.rest(), stamp);
   if (used == 0) return false;
   p.at += used;
@@ -470,14 +471,17 @@ bool peel_syslog(Cursor& c, Prefix& prefix) {
 bool peel_iso(Cursor& c, Prefix& prefix) {
   Timestamp stamp;
   Cursor p = c;
-  const std::size_t used = parse_iso(p.rest(), stamp);
+  std::size_t used = parse_iso(p.rest(), stamp);
+  const bool of_logger = used == 0;
+  if (of_logger) used = parse_short_date(p.rest(), stamp);
   if (used == 0) return false;
   p.at += used;
   if (!p.done() && !p.take(" ") && !p.take(",") && !p.take(":")) return false;
   keep_time(prefix, stamp);
   // dmesg --time-format iso: microseconds after a comma, and a zone. Nothing but the message
   // follows.
-  if (stamp.clock == Clock::utc && stamp.precision == 1'000 && c.text[c.at + 19] == ',') {
+  const bool comma = c.text.substr(c.at, used + 1).find(',') != std::string_view::npos;
+  if (stamp.clock == Clock::utc && stamp.precision == 1'000 && comma) {
     prefix.kernel = true;
     prefix.unit = "kernel";
   }
@@ -498,7 +502,7 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   }
   // A comma before the fraction is a Python logger's: "2026-11-21 03:19:38,601 trainer ERROR: ..."
   // names no host.
-  if (c.text.substr(c.at + 19, 1) != ",") peel_syslog_source(p, prefix);
+  if (!comma && !of_logger) peel_syslog_source(p, prefix);
   c = p;
   return true;
 }

@@ -404,6 +404,37 @@ std::size_t parse_sheet(std::string_view text, Timestamp& stamp) {
   return with_zone(text, 11 + tod.used, at_date(year, month, day) + tod.ns, tod.precision, stamp);
 }
 
+std::size_t parse_short_date(std::string_view text, Timestamp& stamp) {
+  if (text.size() < 17 || !digit(text[0]) || !digit(text[1]) || (text[2] != '/' && text[2] != '-'))
+    return 0;
+  const char separator = text[2];
+  const std::size_t second = text.find(separator, 3);  // "22", "Nov"
+  if (second != 5 && second != 6) return 0;
+  const std::size_t blank = text.find_first_of(" :", second + 1);
+  if (blank == std::string_view::npos) return 0;
+  const std::size_t width = blank - second - 1;
+  if (width != 2 && width != 4) return 0;
+  const int first = fixed(text, 0, 2), last = fixed(text, second + 1, width);
+  const std::string_view middle = text.substr(3, second - 3);
+  int year = width == 2 ? 2000 + last : last, month = 0, day = 0;
+  if (second == 6) {
+    month = month_of(middle);
+    day = first;
+  } else if (separator == '-') {
+    return 0;  // "12-31-2024" and "31-12-2024" are both written
+  } else if (const int number = fixed(text, 3, 2); width == 2 && first > 12 && last <= 31) {
+    year = 2000 + first, month = number, day = last;
+  } else {
+    month = first <= 12 ? first : number;
+    day = first <= 12 ? number : first;
+  }
+  if (!plausible_year(year) || !valid_date(month, day)) return 0;
+  const TimeOfDay tod = time_of_day(text.substr(blank + 1));
+  if (tod.used == 0) return 0;
+  return with_zone(text, blank + 1 + tod.used, at_date(year, month, day) + tod.ns, tod.precision,
+                   stamp);
+}
+
 std::size_t parse_time_of_day(std::string_view text, Timestamp& stamp) {
   const TimeOfDay tod = time_of_day(text);
   if (tod.used > 0) stamp = {Clock::local_no_date, tod.ns, tod.precision};

@@ -7,11 +7,11 @@
 namespace culprit {
 
 nlohmann::json figure(Analysis analysis, const std::string& name, const std::string& value) {
-  constexpr std::array<std::string_view, 24> kWords{
-      "baseline", "exception", "explains", "from_calls", "function", "group",
-      "kind",     "lead",      "majority", "message",    "metric",   "minority",
-      "native",   "operation", "peer",     "place",      "reason",   "role",
-      "setting",  "shape",     "source",   "sources",    "state",    "values"};
+  constexpr std::array<std::string_view, 25> kWords{
+      "baseline",  "exception", "explains", "from_calls", "function", "group",    "grown",
+      "kind",      "lead",      "majority", "message",    "metric",   "minority", "native",
+      "operation", "peer",      "place",    "reason",     "role",     "setting",  "shape",
+      "source",    "sources",   "state",    "values"};
   const auto number = [&] {
     if (value.empty() || value.size() > 24 ||
         (value[0] != '-' && (value[0] < '0' || value[0] > '9')))

@@ -100,6 +100,9 @@ struct SlowFacts {
   // Of the rank, host or device that stands out, when one does:
   Text reason;
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
+  // Of the step where nobody stands out: the part that grew on all ranks, "data",
+  // "communication"...
+  std::string grown;
 };
 
 // A loss that rose for long before it was no number, or jumped away from its usual value.

@@ -153,5 +153,23 @@ TEST(Progress, StepTimesOfHomeMadeLoops) {
   }
 }
 
+TEST(LoopFigures, TimesMemoryAndRatesOfAnyPunctuation) {
+  const Rows rows = read_text(
+      "[07/09/25 12:33:12] [x] INFO: step 20 | loss 1.98 | lr 9.1e-05 | fwd+bwd 3.2s | allreduce "
+      "0.65 s | samples/s 247.5\n"
+      "[07/09/25 12:33:16] [x] INFO: step 21 | loss 1.97 | lr 9.1e-05 | fwd+bwd 3.3s | allreduce "
+      "0.66 s | samples/s 246.5\n");
+  EXPECT_EQ(rows.reasons(), "");
+  EXPECT_EQ(rows.progress.size(), 2u);
+  EXPECT_EQ(rows.progress[0].time.clock, Clock::local);
+  EXPECT_EQ(rows.points("fwd+bwd").values, (std::vector<double>{3.2, 3.3}));
+  EXPECT_EQ(rows.points("allreduce").steps, (std::vector<std::int64_t>{20, 21}));
+  EXPECT_EQ(rows.points("samples/s").values, (std::vector<double>{247.5, 246.5}));
+  EXPECT_EQ(rows.series_rows.size(), 3u);  // neither loss nor learning rate
+  const Rows other = read_text("epoch: 1 step: 20 loss: 2.5 data_time: 0.012 peak mem: 43.1GB\n");
+  EXPECT_EQ(other.points("data_time").values, (std::vector<double>{0.012}));
+  EXPECT_EQ(other.points("peak mem").values, (std::vector<double>{43.1}));
+}
+
 }  // namespace
 }  // namespace culprit::ingest

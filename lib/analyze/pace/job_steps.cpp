@@ -51,28 +51,38 @@ double usual_gap(const StepTable& table) {
   return upper_median(std::move(gaps));
 }
 
-// Durations from the distance of lines, where the program prints none: only when the clock is fine
-// enough to tell a tenth.
-void durations_from_times(JobSteps& steps) {
-  std::vector<double> found(steps.size(), kNoFigure);
-  std::vector<double> all;
+// The finest unit in which any of these times is told.
+Nanoseconds grain_of(std::span<const Nanoseconds> times) {
   Nanoseconds grain = kSecond;
-  for (const Nanoseconds t : steps.time)
+  for (const Nanoseconds t : times)
     while (t != kNoValue && grain > 1 && t % grain != 0) grain /= 10;
+  return grain;
+}
+
+// Durations from the distance of lines, where the program prints none. A clock that is too coarse
+// for a single step is fine enough for several: their mean stands with the last of them, and
+// nothing with the others.
+void durations_from_times(JobSteps& steps) {
+  const Nanoseconds least = 10 * grain_of(steps.time);  // tells a tenth
+  std::vector<double> found(steps.size(), kNoFigure);
+  std::size_t from = 0;  // the row at whose time the stretch begins
   for (std::size_t i = 1; i < steps.size(); ++i) {
-    if (steps.time[i] == kNoValue || steps.time[i - 1] == kNoValue ||
-        steps.attempt[i] != steps.attempt[i - 1])
+    if (steps.time[i] == kNoValue) continue;
+    const bool begins = steps.time[from] == kNoValue || steps.time[i] < steps.time[from] ||
+                        steps.attempt[i] != steps.attempt[from];
+    const bool counted = steps.iteration[i] != kNoValue && steps.iteration[from] != kNoValue;
+    const std::int64_t n =
+        counted ? steps.iteration[i] - steps.iteration[from] : static_cast<std::int64_t>(i - from);
+    if (begins || n < 1) {
+      from = i;
       continue;
-    std::int64_t n = 1;
-    if (steps.iteration[i] != kNoValue && steps.iteration[i - 1] != kNoValue)
-      n = steps.iteration[i] - steps.iteration[i - 1];
-    if (n < 1 || steps.time[i] <= steps.time[i - 1]) continue;
-    found[i] =
-        static_cast<double>(steps.time[i] - steps.time[i - 1]) / 1e6 / static_cast<double>(n);
-    all.push_back(found[i] * static_cast<double>(n));
+    }
+    const Nanoseconds took = steps.time[i] - steps.time[from];
+    if (took < least) continue;
+    found[i] = static_cast<double>(took) / 1e6 / static_cast<double>(n);
+    from = i;
   }
-  const double usual = upper_median(std::move(all));
-  if (std::isnan(usual) || usual * 1e6 < 10 * static_cast<double>(grain)) return;
+  if (std::all_of(found.begin(), found.end(), [](double v) { return std::isnan(v); })) return;
   steps.ms = std::move(found);
   steps.from_times = true;
 }

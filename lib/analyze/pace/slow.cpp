@@ -69,13 +69,17 @@ std::string plain(double value) {
 }
 
 // Iterations that a row tells of: a log that prints every tenth step prints the time of one of
-// them.
+// them, and a coarse clock times several at once.
 double stands_for(const JobSteps& steps, std::size_t i) {
-  if (i == 0 || steps.attempt[i] != steps.attempt[i - 1] || steps.iteration[i] == kNoValue ||
-      steps.iteration[i - 1] == kNoValue)
+  std::size_t before = i;
+  while (before > 0 && steps.attempt[before - 1] == steps.attempt[i]) {
+    --before;
+    if (!steps.from_times || !std::isnan(steps.ms[before])) break;
+  }
+  if (before == i || steps.iteration[i] == kNoValue || steps.iteration[before] == kNoValue)
     return 1;
   return static_cast<double>(
-      std::max<std::int64_t>(1, steps.iteration[i] - steps.iteration[i - 1]));
+      std::max<std::int64_t>(1, steps.iteration[i] - steps.iteration[before]));
 }
 
 class Joined {
@@ -159,7 +163,7 @@ class Joined {
     if (facts_.world_size > 0)
       slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
     slow.from_start = interval.from_start || first_of_attempt;
-    blame(leads, parts, f, slow);
+    blame(leads, own, f, slow);
     f.facts = slow;
     support(f, slow.first, parts);
     // What the suspect says of itself first: a report shows the first lines.
@@ -172,10 +176,18 @@ class Joined {
   }
 
   // Who stands out, and why: one lead, several alike, or none.
-  void blame(const std::vector<Lead>& leads, const SlowParts* parts, Finding& f,
+  void blame(const std::vector<Lead>& leads, const OwnWork* own, Finding& f,
              SlowFacts& slow) const {
     if (leads.empty()) {
       f.confidence = confidence::kSlowOver;
+      if (own != nullptr && own->grown) {
+        const GrownPart& grown = *own->grown;
+        slow.grown = rules::name(grown.part);
+        f.why = say(Phrase::part_grew, rules::label(grown.part), grown.name, grown.outside_ms,
+                    grown.inside_ms, std::min(1.0, grown.explains) * 100);
+        return;
+      }
+      const SlowParts* parts = own == nullptr ? nullptr : &own->parts;
       const Text ranks = parts == nullptr ? say(Phrase::no_parts_of_steps)
                          : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
                              ? parts->why

@@ -15,6 +15,7 @@
 #include "analyze/pace/fail_slow.hpp"
 #include "analyze/pace/job_steps.hpp"
 #include "analyze/metrics/outlier_search.hpp"
+#include "analyze/pace/grown_part.hpp"
 #include "analyze/pace/slow_rank_parts.hpp"
 
 namespace culprit::analyze {
@@ -22,6 +23,7 @@ namespace culprit::analyze {
 // What the ranks' own parts of a slow interval say, and where the accused say it.
 struct OwnWork {
   SlowParts parts;
+  std::optional<GrownPart> grown;  // of all ranks, or of the one whose log reports the steps
   std::vector<Evidence> evidence;
 };
 

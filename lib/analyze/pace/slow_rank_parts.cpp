@@ -11,29 +11,11 @@
 #include "model/ranges.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::analyze {
 
 namespace {
-
-constexpr std::string_view kWaiting[] = {
-    "sync",      "wait",      "waiting", "comm",    "communication", "allreduce",
-    "reduce",    "allgather", "gather",  "scatter", "reducescatter", "alltoall",
-    "recv",      "receive",   "send",    "p2p",     "barrier",       "nccl",
-    "broadcast", "idle",      "bubble",  "exposed", "all",           "collective"};
-constexpr std::string_view kOwn[] = {
-    "compute", "data",       "forward", "backward", "fwd",       "bwd",        "fw",  "bw",
-    "loader",  "dataloader", "batch",   "load",     "optimizer", "optim",      "opt", "checkpoint",
-    "gc",      "h2d",        "cpu",     "kernel",   "gpu",       "preprocess", "eval"};
-constexpr std::string_view kWhole[] = {"iter",    "iteration", "step", "total",
-                                       "elapsed", "epoch",     "wall"};
-constexpr std::string_view kUnits[] = {"ms",   "us",       "ns",  "s",    "sec", "secs", "seconds",
-                                       "time", "duration", "avg", "mean", "max", "min"};
-
-template <std::size_t N>
-bool among(const std::string_view (&words)[N], std::string_view word) {
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
-}
 
 // Sum of a rank's parts of one kind, iteration by iteration. An iteration that misses a part the
 // rank tells elsewhere is NaN.
@@ -232,27 +214,8 @@ const char* name(SlowPartsAnswer answer) {
 }
 
 PartKind part_kind(std::string_view name) {
-  std::vector<std::string> words(1);
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)))
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  bool waiting = false, own = false, whole = false, forward = false, backward = false,
-       compute = false;
-  for (const std::string& w : words) {
-    if (w.empty() || among(kUnits, w)) continue;
-    waiting |= among(kWaiting, w);
-    whole |= among(kWhole, w);
-    own |= among(kOwn, w);
-    forward |= w == "forward" || w == "fwd" || w == "fw";
-    backward |= w == "backward" || w == "bwd" || w == "bw";
-    compute |= w == "compute" || w == "kernel";
-  }
-  if (waiting) return PartKind::waiting;
-  if (whole || (forward && backward && !compute)) return PartKind::mixed;
-  return own ? PartKind::own : PartKind::mixed;
+  const rules::PartName part = rules::part_name(name);
+  return part.waits ? PartKind::waiting : part.works ? PartKind::own : PartKind::mixed;
 }
 
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params) {

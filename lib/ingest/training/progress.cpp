@@ -8,6 +8,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/training/loop_figures.hpp"
 
 namespace culprit::ingest {
 
@@ -295,6 +296,10 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   }
   if (!has_loss && !row.iteration_ms) return {};
   tell(row, reading);
+  LineFigures& figures = reading.keep<LineFigures>();
+  figures.begin(line, row.iteration);
+  add_loop_figures(text, figures);
+  figures.end(line, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 

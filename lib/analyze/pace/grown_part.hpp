@@ -1,0 +1,34 @@
+// Which part of the step grew when the job became slow: where no rank is an outlier, the part that
+// grew on all of them says where to look, at the data, at the network or at the program.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "analyze/pace/slow_rank_parts.hpp"
+#include "rules/step_parts.hpp"
+
+namespace culprit::analyze {
+
+struct GrownPart {
+  std::string name;                              // as printed: "data_time"
+  rules::StepPart part = rules::StepPart::none;  // what time is spent on in it
+  double inside_ms = 0, outside_ms = 0;          // medians, over the ranks that tell of it
+  double explains = 0;                           // share of what the iterations grew by
+};
+
+struct GrownPartParams {
+  std::size_t least = 5;         // iterations inside and outside that tell of it
+  double least_explained = 0.5;  // of what the iterations grew by
+  double most_explained = 1.5;   // more: the unit is another one, or parts overlap
+  double as_good = 0.8;          // of the best: among these the shortest part is the most exact
+};
+
+// Of input.parts the ranks do not matter. Nothing when no part explains what the iterations of the
+// interval took longer than all others.
+std::optional<GrownPart> grown_part(const SlowPartsInput& input,
+                                    const GrownPartParams& params = {});
+
+}  // namespace culprit::analyze

@@ -1,0 +1,76 @@
+#include "decide/slow_part.hpp"
+
+#include <algorithm>
+
+#include "model/confidence.hpp"
+#include "model/sort.hpp"
+#include "rules/step_parts.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+// Whether it came with the slow stretch: not less often than thrice as at other times.
+bool came_with(const Walk& w, const Finding& f, const Finding& slow) {
+  constexpr double kOften = 3;
+  const Nanoseconds from = *slow.start - w.params.network_lead, to = *slow.end;
+  std::vector<Nanoseconds> times = line_of(f).times;
+  if (times.empty() && f.start) times.push_back(*f.start);
+  const auto inside = std::count_if(times.begin(), times.end(),
+                                    [&](Nanoseconds t) { return t >= from && t <= to; });
+  if (inside == 0) return false;
+  const auto outside = static_cast<double>(times.size()) - static_cast<double>(inside);
+  const double all = static_cast<double>(times.back() - times.front());
+  const double within = static_cast<double>(to - from);
+  return outside == 0 || all <= within ||
+         static_cast<double>(inside) * (all - within) > kOften * outside * within;
+}
+
+// What many machines report, or what is no machine: a switch, a file system, a service.
+bool shared_by_all(const Walk& w, const std::vector<const Finding*>& same) {
+  std::set<Host> hosts;
+  for (const Finding* f : same) {
+    if (f->cause == CauseKind::shared || f->scope == Scope::shared ||
+        f->subject.kind == SubjectKind::network_switch || f->subject.kind == SubjectKind::storage)
+      return true;
+    hosts.insert(f->hosts.begin(), f->hosts.end());
+  }
+  return shared_by(w, hosts.size());
+}
+
+}  // namespace
+
+std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Text price) {
+  const rules::StepPart part = rules::part_named(slow_of(slow).grown);
+  if (part == rules::StepPart::none || !slow.start || !slow.end) return std::nullopt;
+  std::vector<const Finding*> faults;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
+        f.role != Role::teardown && f.severity >= Severity::warning &&
+        rules::made_longer_by(part, f.symptom) && came_with(w, f, slow))
+      faults.push_back(&f);
+  if (faults.empty() || !shared_by_all(w, faults)) return std::nullopt;
+  sort_rows(faults, [](const Finding* a, const Finding* b) {
+    return std::tuple(-static_cast<int>(a->severity), -a->count) <
+           std::tuple(-static_cast<int>(b->severity), -b->count);
+  });
+  const Finding& first = *faults.front();
+  Verdict& v = w.verdict;
+  v.action = Action::repair;
+  v.symptom = first.symptom;
+  v.precision = Precision::group;
+  Subject whom = first.subject;
+  if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage)
+    whom = {
+        part == rules::StepPart::communication ? SubjectKind::network_switch : SubjectKind::storage,
+        part == rules::StepPart::communication ? "network of the job" : "remote storage"};
+  target(v, whom, confidence::kSharedUnnamed, ids(faults));
+  v.summary = say(Phrase::slow_for_all, lasted, slow_of(slow).factor, price, slow.why,
+                  inside(first.title)) +
+              in_its_words(first);
+  for (const Finding* f : faults)
+    if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
+  return taken(slow.why);
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,13 @@
+// A job that became slow on all ranks alike: what else happened to that which the part of the step
+// that grew depends on. Inside of this room only.
+#pragma once
+
+#include "decide/walk.hpp"
+
+namespace culprit::decide {
+
+// `f`: the slow stretch, of which no rank and no machine is the outlier. Nothing where no part of
+// the step is known to have grown, or no fault of that kind came with it.
+std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text price);
+
+}  // namespace culprit::decide

@@ -1,0 +1,111 @@
+#include "ingest/training/loop_figures.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "ingest/engine/series_book.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::string_view kBetween = " \t|,;[](){}";
+
+bool unit_of_figure(std::string_view text) {
+  constexpr std::array<std::string_view, 14> kUnits{
+      "s", "sec", "secs", "ms", "msec", "us", "GB", "GiB", "MB", "MiB", "gb", "mb", "GiBs", "MiBs"};
+  return std::find(kUnits.begin(), kUnits.end(), text) != kUnits.end() ||
+         (text.size() > 2 && text.size() <= 16 && text.find('/') != std::string_view::npos &&
+          text.find_first_of("0123456789") == std::string_view::npos);
+}
+
+// Names that say what a number without a unit is.
+bool says_unit(std::string_view name) {
+  for (const std::string_view word : {"time", "_ms", "_s", "mem", "rss", "tok", "samples", "tps"})
+    if (name.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+// A rate of the whole log's progress: "12.3s/it" is the duration of a step, which progress.cpp
+// reads.
+bool per_step(std::string_view unit) {
+  const std::size_t slash = unit.find('/');
+  return slash != std::string_view::npos &&
+         (unit.substr(slash + 1).starts_with("it") || unit.substr(slash + 1).starts_with("step"));
+}
+
+// Words of a name since the last number, at most the last three: "peak gpu mem".
+class FigureName {
+ public:
+  void add(std::string_view word) {
+    while (!word.empty() && (word.back() == ':' || word.back() == '=')) word.remove_suffix(1);
+    if (word.empty()) return;
+    if (words_ == 3) text_.erase(0, text_.find(' ') + 1), --words_;
+    if (!text_.empty()) text_ += ' ';
+    text_ += word;
+    ++words_;
+  }
+  void clear() { text_.clear(), words_ = 0; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  int words_ = 0;
+};
+
+std::string_view next_token(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBetween), rest.size()));
+  const std::string_view token = rest.substr(0, rest.find_first_of(kBetween));
+  rest.remove_prefix(token.size());
+  return token;
+}
+
+// A number with what stands behind it in the same word: 3.2s · 43.1GB · 247.5. The comma of a
+// thousand is not part of a token, so "1,065 tok/s" is read from its last digits: a rate is told by
+// others, and left out.
+bool number_with_unit(std::string_view token, double& value, std::string_view& unit) {
+  if (token.empty() || (token[0] != '-' && token[0] != '.' && (token[0] < '0' || token[0] > '9')))
+    return false;
+  return metric_number(token, value, unit);
+}
+
+}  // namespace
+
+void add_loop_figures(std::string_view text, LineFigures& figures) {
+  FigureName name;
+  const auto found = [&](std::string_view token, std::string_view& rest) {
+    double value = 0;
+    std::string_view unit;
+    if (!number_with_unit(token, value, unit)) return false;
+    const bool thousands = rest.size() > 1 && rest[0] == ',' && rest[1] >= '0' && rest[1] <= '9';
+    if (unit.empty()) {  // it may stand apart
+      std::string_view ahead = rest;
+      if (const std::string_view after = next_token(ahead); unit_of_figure(after)) {
+        unit = after;
+        rest = ahead;
+      }
+    }
+    if (!thousands && !name.text().empty() && !per_step(unit) &&
+        (unit.empty() ? says_unit(name.text()) : unit_of_figure(unit)))
+      figures.add(name.text(), unit, {}, value);
+    name.clear();
+    return true;
+  };
+  while (!text.empty()) {
+    const char before = text.front();
+    const std::string_view token = next_token(text);
+    if (token.empty()) break;
+    if (before == '|' || before == ',' || before == ';') name.clear();
+    const std::size_t cut = token.find_first_of("=:");
+    if (cut != std::string_view::npos && cut + 1 < token.size()) {
+      name.clear();
+      name.add(token.substr(0, cut));
+      if (!found(token.substr(cut + 1), text)) name.clear();
+    } else if (!found(token, text)) {
+      name.add(token);
+    }
+  }
+}
+
+}  // namespace culprit::ingest

@@ -1,0 +1,15 @@
+// The numbers on step lines of home-made training loops, of any punctuation:
+// "step 20 | loss 1.98 | fwd+bwd 3.2s | allreduce 0.65s", "iter=20 data_time=0.1 mem=43.1GB".
+#pragma once
+
+#include <string_view>
+
+#include "ingest/training/line_figures.hpp"
+
+namespace culprit::ingest {
+
+// Adds what is a time, an amount of memory or a rate: by the unit behind the number, or by its name
+// where it has none. Losses and step numbers are progress, and left out.
+void add_loop_figures(std::string_view text, LineFigures& figures);
+
+}  // namespace culprit::ingest

@@ -1,0 +1,109 @@
+#include "rules/step_parts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "schema/schema.hpp"
+
+namespace culprit::rules {
+
+namespace {
+
+constexpr std::array<const char*, kStepParts> kNames{
+    "", "communication", "data", "checkpoint", "generation", "compute", "host"};
+
+struct Word {
+  StepPart part = StepPart::none;
+  bool waits = false;
+};
+
+struct Table {
+  std::set<std::string, std::less<>> units, whole;
+  std::map<std::string, Word, std::less<>> words;
+  std::array<std::string, kStepParts> labels;
+  std::array<std::set<std::string, std::less<>>, kStepParts> symptoms;
+};
+
+Table read_table() {
+  Table out;
+  const auto document = nlohmann::json::parse(embedded_rule("tables/step_parts.json"));
+  for (const auto& word : document["units"]) out.units.insert(word.get<std::string>());
+  for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());
+  for (const auto& row : document["parts"]) {
+    const auto index = static_cast<std::size_t>(part_named(row["part"].get<std::string>()));
+    for (const auto& symptom : row["symptoms"])
+      out.symptoms[index].insert(symptom.get<std::string>());
+    out.labels[index] = row["label"].get<std::string>();
+    for (const auto& word : row["words"])
+      out.words[word.get<std::string>()] = {static_cast<StepPart>(index), row["waits"].get<bool>()};
+  }
+  return out;
+}
+
+const Table& table() {
+  static const Table kTable = read_table();
+  return kTable;
+}
+
+std::vector<std::string> words_of_part(std::string_view name) {
+  std::vector<std::string> out(1);
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      out.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!out.back().empty())
+      out.emplace_back();
+  }
+  if (out.back().empty()) out.pop_back();
+  return out;
+}
+
+bool has_any(const std::vector<std::string>& words,
+             std::initializer_list<std::string_view> wanted) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::find(wanted.begin(), wanted.end(), word) != wanted.end();
+  });
+}
+
+}  // namespace
+
+const char* name(StepPart part) { return kNames[static_cast<std::size_t>(part)]; }
+const std::string& label(StepPart part) { return table().labels[static_cast<std::size_t>(part)]; }
+
+StepPart part_named(std::string_view text) {
+  const auto at = std::find(kNames.begin(), kNames.end(), text);
+  return at == kNames.end() ? StepPart::none : static_cast<StepPart>(at - kNames.begin());
+}
+
+bool made_longer_by(StepPart part, Symptom symptom) {
+  return table().symptoms[static_cast<std::size_t>(part)].count(name(symptom)) > 0;
+}
+
+PartName part_name(std::string_view text) {
+  PartName out;
+  bool whole = false;
+  const std::vector<std::string> words = words_of_part(text);
+  for (const std::string& word : words) {
+    if (table().units.count(word) > 0) continue;
+    whole = whole || table().whole.count(word) > 0;
+    const auto known = table().words.find(word);
+    if (known == table().words.end()) continue;
+    out.waits = out.waits || known->second.waits;
+    out.works = out.works || !known->second.waits;
+    if (out.part == StepPart::none || known->second.waits) out.part = known->second.part;
+  }
+  // In a pipeline stage's forward-backward time it waits for its neighbours, too.
+  const bool both = has_any(words, {"forward", "fwd", "fw"}) &&
+                    has_any(words, {"backward", "bwd", "bw"}) &&
+                    !has_any(words, {"compute", "kernel"});
+  if (out.waits) out.works = false;
+  out.whole = !out.waits && (whole || both);
+  if (out.whole) out.works = false;
+  if (whole && !out.waits) out.part = StepPart::none;
+  return out;
+}
+
+}  // namespace culprit::rules

@@ -1,0 +1,32 @@
+// What the name of a part of a training step says: "grad_sync_ms", "forward-compute-time",
+// "data_time". rules/tables/step_parts.json has the words.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/terms.hpp"
+
+namespace culprit::rules {
+
+enum class StepPart { none, communication, data, checkpoint, generation, compute, host };
+constexpr std::size_t kStepParts = 7;
+
+// "data"; "" of none.
+const char* name(StepPart part);
+// "loading of data", as a report says it; "" of none.
+const std::string& label(StepPart part);
+// The part that name() gives this name; none: of nothing.
+StepPart part_named(std::string_view name);
+// Whether faults of that kind make the part longer on all ranks.
+bool made_longer_by(StepPart part, Symptom symptom);
+
+struct PartName {
+  StepPart part = StepPart::none;  // what time is spent on, as far as a word says
+  bool waits = false;              // a rank is held up by others in it
+  bool works = false;              // it may hold others up
+  bool whole = false;              // it holds all parts, or several that differ in that
+};
+PartName part_name(std::string_view name);
+
+}  // namespace culprit::rules
