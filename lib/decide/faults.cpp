@@ -670,7 +670,7 @@ Answer process_crash(Walk& w) {
   if (c == nullptr) return ruled_out(say(Phrase::no_crash_first));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
-  v.action = Action::reattempt;
+  v.action = Action::investigate;
   v.symptom = f.symptom;
   v.start = c->start;
   v.precision = Precision::candidates;
@@ -694,7 +694,12 @@ Answer process_crash(Walk& w) {
     if (v.targets.size() < 4)
       target(v, {SubjectKind::rank, std::to_string(number_of(r))}, confidence::kCrashOnce,
              ids(c->findings));
-  v.summary = say(Phrase::process_crashed, at(c->start), inside(f.title));
+  std::vector<std::string> who;
+  for (const Rank r : ranks)
+    if (who.size() < 4) who.push_back(fmt::format("rank {}", r));
+  if (who.empty()) who.assign(c->hosts.begin(), c->hosts.end());
+  v.summary = say(Phrase::process_crashed, who.empty() ? Text() : say(Phrase::on_place, list(who)),
+                  at(c->start), inside(f.title), in_its_words(f));
   next(v, NextKind::plan, say(Phrase::keep_core_dump));
   advise(v, *c);
   return taken(say(Phrase::class_once, f.event_class));

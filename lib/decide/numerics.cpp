@@ -246,6 +246,21 @@ static const Finding* odd_replica(const Cause& c) {
   return out;
 }
 
+// Half precision that overflows at every scale: a machine that computes wrongly once is over at the
+// next step.
+static Answer does_not_fit_format(Walk& w, const Cause& c, const Finding& scale) {
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  std::vector<std::string> because = ids(c.findings);
+  because.push_back(scale.id);
+  target(v, {SubjectKind::job, "job"}, confidence::kDiverged, because);
+  v.summary = say(Phrase::scale_exhausted, inside(scale.title), when_not_a_number(w, c)) +
+              in_its_words(scale);
+  if (!scale.advice.empty()) next(v, NextKind::plan, scale.advice);
+  next(v, NextKind::plan, say(Phrase::if_it_rises_again));
+  return taken(scale.why);
+}
+
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
   if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
@@ -257,10 +272,13 @@ Answer numerics(Walk& w) {
       break;
     }
   Verdict& v = w.verdict;
-  v.action = Action::checks;
   v.symptom = Symptom::nan_value;
   v.start = c->start;
   v.precision = Precision::candidates;
+  if (const Finding* scale = fired(w, Trait::scale_exhausted);
+      scale != nullptr && !c->findings.front()->traits.has(Trait::replicas_differ))
+    return does_not_fit_format(w, *c, *scale);
+  v.action = Action::checks;
   // Gradients are summed over all ranks: what all report at once began with none of them.
   std::set<Rank> reporters;
   for (const Finding* f : c->findings)
@@ -279,6 +297,7 @@ Answer numerics(Walk& w) {
     v.summary =
         say(Phrase::replicas_differ, at(c->start), quoted(message_of(*c->findings.front()), 200));
   } else if (everywhere) {
+    v.action = Action::investigate;
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), when_not_a_number(w, *c));
   } else if (named != nullptr) {
@@ -291,6 +310,7 @@ Answer numerics(Walk& w) {
             named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),
             when_not_a_number(w, *c));
   } else {
+    v.action = Action::investigate;
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::loss_not_a_number_anywhere, when_not_a_number(w, *c));
     next(v, NextKind::collect, say(Phrase::collect_nan_rank));

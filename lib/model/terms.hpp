@@ -39,10 +39,12 @@
   STEP(user_code) \
   /* illegal access: many GPUs the program, one GPU again and again the device */ \
   STEP(illegal_access) \
-  /* a segfault once -> reattempt */ \
+  /* a segfault once: program or machine, nobody knows */ \
   STEP(process_crash) \
   /* FT-HSDP, ByteRobust: whom everybody waits for -> isolate; mismatch -> rollback */ \
   STEP(stopped_rank) \
+  /* the others gave up while one was still busy preparing its data -> rollback */ \
+  STEP(busy_rank) \
   /* flaps beyond their tolerance before the first broken connection */ \
   STEP(network_alerts) \
   /* the same part, down for a moment, when earlier runs ended -> isolate */ \
@@ -53,7 +55,7 @@
   STEP(ended_outside) \
   /* the loss rose for long before it was NaN -> rollback */ \
   STEP(diverged) \
-  /* NaN without a culprit -> bit-wise checks */ \
+  /* NaN without a culprit -> back before it; of one rank -> bit-wise checks */ \
   STEP(numerics) \
   /* Aegis RootDiag, NetDiag */ \
   STEP(root_diag) \

@@ -97,6 +97,8 @@
   TRAIT(replicas_differ) \
   /* the program stopped because of numbers that are none */ \
   TRAIT(nan_stop) \
+  /* gradients overflow at the smallest scale of the loss */ \
+  TRAIT(scale_exhausted) \
   /* a step repeated on its GPU gave another result */ \
   TRAIT(rerun_same_gpu_differs) \
   /* a step repeated on its GPU gave the same result */ \
@@ -105,6 +107,8 @@
   TRAIT(rerun_other_gpu_differs) \
   /* a step repeated on another GPU gave the same result */ \
   TRAIT(rerun_other_gpu_agrees) \
+  /* work that is no step was not done when the log ended */ \
+  TRAIT(unfinished_work) \
   /* a logger left lines out and counts them */ \
   TRAIT(suppressed)
 // clang-format on

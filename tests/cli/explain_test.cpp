@@ -17,7 +17,7 @@ std::string output_of(const std::string& command) {
   return out;
 }
 
-TEST(Explain, KnowsEveryStepOfTheLadderAndEveryAction) {
+TEST(Explain, KnowsEveryKindOfCauseAndEveryAction) {
   const std::string binary = CULPRIT_BINARY;
   if (binary.empty()) GTEST_SKIP() << "there is no program";
   // A log that says nothing walks the ladder to its last step.

@@ -77,20 +77,20 @@ Case job(std::vector<Finding> findings) {
   return c;
 }
 
-TEST(Ladder, OneCrashMayBeAMachineTheSameOnTwoIsTheProgram) {
+TEST(Decide, OneCrashMayBeAMachineTheSameOnTwoIsTheProgram) {
   const auto crash = [](const char* host, Nanoseconds at) {
     Finding f = finding("proc_sigsegv", Severity::critical, Role::root, Scope::host_local, host, at,
                         Symptom::container_error);
     f.cause = CauseKind::crash;
     return f;
   };
-  EXPECT_EQ(decide::decide(job({crash("n03", 100 * kMinute)})).action, Action::reattempt);
+  EXPECT_EQ(decide::decide(job({crash("n03", 100 * kMinute)})).action, Action::investigate);
   const Verdict v = decide::decide(job({crash("n03", 100 * kMinute), crash("n05", 130 * kMinute)}));
   EXPECT_EQ(v.action, Action::rollback);
   for (const Target& t : v.targets) EXPECT_EQ(t.subject.kind, SubjectKind::code);
 }
 
-TEST(Ladder, FaultsWithoutATimeOnSeveralMachinesIsolateNone) {
+TEST(Decide, FaultsWithoutATimeOnSeveralMachinesIsolateNone) {
   const auto judged = [](const char* one, const char* other) {
     Case c = job({machine("n03", std::nullopt, one), machine("n05", std::nullopt, other),
                   timeouts(110 * kMinute)});
@@ -105,7 +105,7 @@ TEST(Ladder, FaultsWithoutATimeOnSeveralMachinesIsolateNone) {
 }
 
 // A hang of all names no machine, so it confirms none.
-TEST(Ladder, AGroupOfMostMachinesIsNoSecondSource) {
+TEST(Decide, AGroupOfMostMachinesIsNoSecondSource) {
   Finding undated = machine("n07", {});
   undated.origin = Origin::kernel;
   Finding hang = finding("hang/network", Severity::distributed, Role::root, Scope::shared, "", {},
@@ -128,7 +128,7 @@ TEST(Ladder, AGroupOfMostMachinesIsNoSecondSource) {
 }
 
 // Kernel logs of weeks, and nothing of the job.
-TEST(Ladder, FaultsAtDifferentTimesWithoutAJobIsolateNone) {
+TEST(Decide, FaultsAtDifferentTimesWithoutAJobIsolateNone) {
   const auto judged = [](bool output) {
     Case c = job(
         {machine("n03", 100 * kMinute, "gpu_xid/74"), machine("n05", 200 * kMinute, "gpu_xid/79")});
@@ -142,7 +142,7 @@ TEST(Ladder, FaultsAtDifferentTimesWithoutAJobIsolateNone) {
   EXPECT_EQ(v.targets.size(), 2u);
 }
 
-TEST(Ladder, AMachineThatOnlySchedulersNameIsNoneOfTheJobs) {
+TEST(Decide, AMachineThatOnlySchedulersNameIsNoneOfTheJobs) {
   Case c = job({machine("n99", 100 * kMinute, "slurm_node_fail")});
   c.exits.clear();
   c.any_training_output = false;
@@ -153,7 +153,7 @@ TEST(Ladder, AMachineThatOnlySchedulersNameIsNoneOfTheJobs) {
   EXPECT_EQ(decide::decide(c).action, Action::isolate);
 }
 
-TEST(Ladder, MemoryThatRanOutOnSeveralHostsIsNoFaultOfOne) {
+TEST(Decide, MemoryThatRanOutOnSeveralHostsIsNoFaultOfOne) {
   Finding memory = finding("cuda_oom", Severity::critical, Role::root, Scope::user_code, "", {},
                            Symptom::cuda_error);
   memory.subject = {SubjectKind::code, "model.py:77"};
@@ -172,7 +172,7 @@ TEST(Ladder, MemoryThatRanOutOnSeveralHostsIsNoFaultOfOne) {
   EXPECT_EQ(decide::decide(job({memory, fault})).action, Action::isolate) << "it came before";
 }
 
-TEST(Ladder, NaNOnMostRanksNamesNone) {
+TEST(Decide, NaNOnMostRanksNamesNone) {
   const auto nan = [](Ranks ranks) {
     Finding f = finding("train_nan_abort", Severity::critical, Role::root, Scope::job_wide, "",
                         100 * kMinute, Symptom::nan_value);
@@ -186,7 +186,7 @@ TEST(Ladder, NaNOnMostRanksNamesNone) {
   EXPECT_EQ(nan({0, 1, 2, 3, 4, 5}).targets.at(0).subject.kind, SubjectKind::job);
 }
 
-TEST(Ladder, WrongNumbersWithoutATimeAndAFailedDiagnosticAreOneStory) {
+TEST(Decide, WrongNumbersWithoutATimeAndAFailedDiagnosticAreOneStory) {
   Finding nan = finding("train_nan", Severity::critical, Role::root, Scope::job_wide, "",
                         std::nullopt, Symptom::nan_value);
   nan.cause = CauseKind::numerics;
@@ -199,7 +199,7 @@ TEST(Ladder, WrongNumbersWithoutATimeAndAFailedDiagnosticAreOneStory) {
 }
 
 // Each run dies of it on another machine: it goes with the program.
-TEST(Ladder, IllegalAccessesOfEarlierRunsOnOtherGPUs) {
+TEST(Decide, IllegalAccessesOfEarlierRunsOnOtherGPUs) {
   const auto xid = [](const std::string& host, Nanoseconds at, Outcome outcome) {
     Finding f = machine(host, at, "gpu_xid/31");
     f.cause = CauseKind::device_or_program;
@@ -235,7 +235,7 @@ TEST(Ladder, IllegalAccessesOfEarlierRunsOnOtherGPUs) {
 }
 
 // The job was placed anew for each run, and died each time where the same GPU was.
-TEST(Ladder, OneGpuAsSeveralRanksIsNotTheProgram) {
+TEST(Decide, OneGpuAsSeveralRanksIsNotTheProgram) {
   const auto verdict = [](LocalRank second) {
     Finding launch = finding("cuda_launch_failure", Severity::critical, Role::root,
                              Scope::user_code, "", 500 * kMinute, Symptom::cuda_error);
@@ -253,7 +253,7 @@ TEST(Ladder, OneGpuAsSeveralRanksIsNotTheProgram) {
   EXPECT_EQ(verdict(LocalRank(2)).action, Action::rollback) << "two GPUs of one run";
 }
 
-TEST(Ladder, AServerOfStorageRunsNoRank) {
+TEST(Decide, AServerOfStorageRunsNoRank) {
   Finding disk = machine("oss-04", 100 * kMinute, "disk_io_error");
   Finding lost = finding("fs_lustre_lost", Severity::critical, Role::root, Scope::shared, "",
                          101 * kMinute, Symptom::filesystem_mount);
@@ -268,7 +268,7 @@ TEST(Ladder, AServerOfStorageRunsNoRank) {
   for (const Target& t : v.targets) EXPECT_EQ(t.subject.kind, SubjectKind::storage);
 }
 
-TEST(Ladder, ProcessesThatLeaveAFinishedJobHangUpOnEachOther) {
+TEST(Decide, ProcessesThatLeaveAFinishedJobHangUpOnEachOther) {
   Finding lost = finding("torch_store_peer_lost", Severity::distributed, Role::cascade,
                          Scope::job_wide, "", std::nullopt, Symptom::none);
   lost.evidence = {{1, "job.out", 1498, 90000, 80, ""}};
@@ -282,7 +282,7 @@ TEST(Ladder, ProcessesThatLeaveAFinishedJobHangUpOnEachOther) {
   EXPECT_NE(decide::decide(c).action, Action::none);
 }
 
-TEST(Ladder, ANameThatNobodyFoundIsTheSettingOfAJobThatNeverStepped) {
+TEST(Decide, ANameThatNobodyFoundIsTheSettingOfAJobThatNeverStepped) {
   Finding f = finding("name_lookup_failed", Severity::warning, Role::confirmation,
                       Scope::host_local, "n03", 100 * kMinute, Symptom::external_service_error);
   f.count = 3;
@@ -294,14 +294,14 @@ TEST(Ladder, ANameThatNobodyFoundIsTheSettingOfAJobThatNeverStepped) {
   EXPECT_NE(decide::decide(c).action, Action::repair) << "it was found before the first step";
 }
 
-TEST(Ladder, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
+TEST(Decide, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
   const Verdict v = decide::decide(job({machine("n07", 100 * kMinute), timeouts(110 * kMinute)}));
   EXPECT_EQ(v.action, Action::isolate);
   ASSERT_EQ(v.targets.size(), 1u);
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "n07"}));
 }
 
-TEST(Ladder, AGpuOfAnUnknownMachineIsolatesNone) {
+TEST(Decide, AGpuOfAnUnknownMachineIsolatesNone) {
   Finding lost = machine("", 100 * kMinute);
   lost.host.reset();
   lost.hosts.clear();
@@ -309,7 +309,7 @@ TEST(Ladder, AGpuOfAnUnknownMachineIsolatesNone) {
   EXPECT_EQ(decide::decide(job({lost, timeouts(110 * kMinute)})).action, Action::investigate);
 }
 
-TEST(Ladder, WhatRanOutForSeveralProcessesIsNoneOfTheirs) {
+TEST(Decide, WhatRanOutForSeveralProcessesIsNoneOfTheirs) {
   std::vector<Finding> all;
   for (const char* rank : {"0", "11", "13"}) {
     Finding f = finding("too_many_open_files", Severity::critical, Role::root, Scope::host_local,
@@ -327,7 +327,7 @@ TEST(Ladder, WhatRanOutForSeveralProcessesIsNoneOfTheirs) {
   EXPECT_EQ(v.targets[0].subject.kind, SubjectKind::config);
 }
 
-TEST(Ladder, AnIncompleteBundleLowersConfidence) {
+TEST(Decide, AnIncompleteBundleLowersConfidence) {
   Case c = job({machine("n03", 100 * kMinute), timeouts(110 * kMinute)});
   const Verdict whole = decide::decide(c);
   c.incomplete = true;
@@ -340,7 +340,7 @@ TEST(Ladder, AnIncompleteBundleLowersConfidence) {
                      whole.targets[i].confidence * confidence::kIncompleteBundle);
 }
 
-TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {
+TEST(Decide, AnUndatedKernelLineAccusesNobodyByItself) {
   Finding undated = machine("n07", {});
   undated.origin = Origin::kernel;
   const Verdict v = decide::decide(job({undated, timeouts(110 * kMinute)}));
@@ -352,7 +352,7 @@ TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {
   EXPECT_EQ(decide::decide(job({undated, cuda, timeouts(110 * kMinute)})).action, Action::isolate);
 }
 
-TEST(Ladder, TheHostOfMostBrokenConnectionsConfirmsItsOwnLog) {
+TEST(Decide, TheHostOfMostBrokenConnectionsConfirmsItsOwnLog) {
   Finding panic = machine("n07", {}, "os_kernel_panic");
   panic.origin = Origin::kernel;
   Finding broke = finding("broken_connections", Severity::distributed, Role::root,
@@ -365,7 +365,7 @@ TEST(Ladder, TheHostOfMostBrokenConnectionsConfirmsItsOwnLog) {
   EXPECT_NE(decide::decide(job({panic, broke, timeouts(110 * kMinute)})).action, Action::isolate);
 }
 
-TEST(Ladder, StepsWithoutANumberDoNotTakeANaNBack) {
+TEST(Decide, StepsWithoutANumberDoNotTakeANaNBack) {
   Finding nan = finding("train_nan", Severity::warning, Role::root, Scope::job_wide, "",
                         100 * kMinute, Symptom::nan_value);
   nan.cause = CauseKind::numerics;
@@ -375,16 +375,16 @@ TEST(Ladder, StepsWithoutANumberDoNotTakeANaNBack) {
   c.last_iteration = 5000;
   EXPECT_EQ(decide::decide(c).action, Action::none);
   c.ended_not_a_number = true;
-  EXPECT_EQ(decide::decide(c).action, Action::checks);
+  EXPECT_EQ(decide::decide(c).action, Action::investigate);
 }
 
-TEST(Ladder, AMachineThatHadNoPartInTheJobIsNotAccused) {
+TEST(Decide, AMachineThatHadNoPartInTheJobIsNotAccused) {
   Case c = job({machine("n99", 100 * kMinute), timeouts(110 * kMinute)});
   c.job_hosts = Hosts({"n01", "n02"});
   EXPECT_EQ(decide::decide(c).action, Action::investigate);
 }
 
-TEST(Ladder, AJobThatEndedWellAccusesNobody) {
+TEST(Decide, AJobThatEndedWellAccusesNobody) {
   Case c = job({machine("n07", 100 * kMinute)});
   c.exits = {{"torchrun", 0, {}, {}}};
   EXPECT_EQ(decide::decide(c).action, Action::none);
@@ -393,7 +393,7 @@ TEST(Ladder, AJobThatEndedWellAccusesNobody) {
   EXPECT_EQ(decide::decide(c).action, Action::none);
 }
 
-TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
+TEST(Decide, AnAlertThatWasTakenBackIsRetriedOnce) {
   Finding flap = machine("n07", 100 * kMinute, "ib_link_down");
   flap.outcome = Outcome::ruled_out;
   flap.symptom = Symptom::infiniband_error;
@@ -408,7 +408,7 @@ TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
   EXPECT_EQ(v.action, Action::investigate);
 }
 
-TEST(Ladder, AnAlertThatEndedEarlierRunsAsWellIsThePart) {
+TEST(Decide, AnAlertThatEndedEarlierRunsAsWellIsThePart) {
   Finding flap = machine("n07", 100 * kMinute, "ib_link_down");
   flap.outcome = Outcome::ruled_out;
   flap.symptom = Symptom::infiniband_error;
@@ -435,7 +435,7 @@ TEST(Ladder, AnAlertThatEndedEarlierRunsAsWellIsThePart) {
   EXPECT_EQ(decide::decide(c).action, Action::reattempt);
 }
 
-TEST(Ladder, ASetUpFailureIsRepaired) {
+TEST(Decide, ASetUpFailureIsRepaired) {
   Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01",
                          {}, Symptom::none);
   busy.cause = CauseKind::environment;
@@ -447,7 +447,7 @@ TEST(Ladder, ASetUpFailureIsRepaired) {
   EXPECT_NE(words(v.summary).find("29500"), std::string::npos);
 }
 
-TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
+TEST(Decide, WithoutProofOfSuccessTheLogsOnlyEnd) {
   Case c = job({});
   c.exits.clear();
   EXPECT_EQ(decide::decide(c).action, Action::investigate);
@@ -460,7 +460,7 @@ TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
       << "lines for twenty minutes after the last step";
 }
 
-TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
+TEST(Decide, AProcessKilledFromOutsideIsSaid) {
   Case c = job({});
   c.exits = {{"torchrun", -9, {}, {}, Host("n03"), Rank(12), true}};
   const Verdict v = decide::decide(c);
@@ -469,20 +469,20 @@ TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
       << words(v.summary);
 }
 
-TEST(Ladder, ACriticalErrorAfterTheFirstFailureElsewhereIsAConsequence) {
+TEST(Decide, ACriticalErrorAfterTheFirstFailureElsewhereIsAConsequence) {
   const Verdict v =
       decide::decide(job({machine("n07", 104 * kMinute), exception({3}, 100 * kMinute)}));
   EXPECT_EQ(v.action, Action::rollback);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
 }
 
-TEST(Ladder, AnErrorThatTheJobSurvivedIsNotItsEnd) {
+TEST(Decide, AnErrorThatTheJobSurvivedIsNotItsEnd) {
   Case c = job({machine("n07", 10 * kMinute), timeouts(110 * kMinute)});
   c.last_progress = 100 * kMinute;
   EXPECT_NE(decide::decide(c).action, Action::isolate);
 }
 
-TEST(Ladder, AnErrorHoursBeforeTheEndNeedsAJobThatRanThen) {
+TEST(Decide, AnErrorHoursBeforeTheEndNeedsAJobThatRanThen) {
   Finding kernel = machine("n07", 10 * kMinute);
   kernel.end = kernel.start;
   kernel.origin = Origin::kernel;
@@ -498,7 +498,7 @@ TEST(Ladder, AnErrorHoursBeforeTheEndNeedsAJobThatRanThen) {
   EXPECT_EQ(decide::decide(c).action, Action::isolate) << "as long as a time-out may be";
 }
 
-TEST(Ladder, TheSameFaultOnManyHostsAtOnceIsShared) {
+TEST(Decide, TheSameFaultOnManyHostsAtOnceIsShared) {
   std::vector<Finding> all{timeouts(110 * kMinute)};
   for (int i = 0; i < 6; ++i)
     all.push_back(machine("n0" + std::to_string(i), 100 * kMinute + i * kSecond, "ib_link_down"));
@@ -507,7 +507,7 @@ TEST(Ladder, TheSameFaultOnManyHostsAtOnceIsShared) {
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
 }
 
-TEST(Ladder, ASwitchOfTheManifestIsNamed) {
+TEST(Decide, ASwitchOfTheManifestIsNamed) {
   std::vector<Finding> all{timeouts(110 * kMinute)};
   std::vector<Host> below;
   for (int i = 0; i < 6; ++i) {
@@ -522,7 +522,7 @@ TEST(Ladder, ASwitchOfTheManifestIsNamed) {
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::network_switch, "tor-1"}));
 }
 
-TEST(Ladder, NoReporterAtAllIsNoEvidence) {
+TEST(Decide, NoReporterAtAllIsNoEvidence) {
   // "At most two hosts report" holds for none; Aegis' algorithm as printed would isolate an empty
   // list.
   const Verdict v = decide::decide(job({}));
@@ -530,7 +530,7 @@ TEST(Ladder, NoReporterAtAllIsNoEvidence) {
   EXPECT_TRUE(v.targets.empty());
 }
 
-TEST(Ladder, TwoReportersAmongManyAreIsolated) {
+TEST(Decide, TwoReportersAmongManyAreIsolated) {
   Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
                       100 * kMinute, Symptom::none);
   f.host = Host("n01");
@@ -541,7 +541,7 @@ TEST(Ladder, TwoReportersAmongManyAreIsolated) {
   EXPECT_EQ(v.targets.size(), 2u);
 }
 
-TEST(Ladder, TwoReportersOfTwoAreNobody) {
+TEST(Decide, TwoReportersOfTwoAreNobody) {
   Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
                       100 * kMinute, Symptom::none);
   f.hosts = Hosts({"n01", "n02"});
@@ -550,7 +550,7 @@ TEST(Ladder, TwoReportersOfTwoAreNobody) {
   EXPECT_NE(decide::decide(c).action, Action::isolate);
 }
 
-TEST(Ladder, AFinishedJobAccusesNobody) {
+TEST(Decide, AFinishedJobAccusesNobody) {
   Case c = job(
       {finding("host_mce", Severity::warning, Role::root, Scope::host_local, "n03", 50 * kMinute)});
   c.exits = {{"shell", 0, {}, {}}};
@@ -596,7 +596,7 @@ Finding stuck_on(std::string host, bool standing, double confidence) {
   return f;
 }
 
-TEST(Ladder, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) {
+TEST(Decide, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) {
   Case c;
   c.findings = {stuck_on("n03", true, 0.84)};
   c.hosts = 8;
@@ -632,7 +632,7 @@ Finding odd_metric(std::string host, std::string event_class) {
   return f;
 }
 
-TEST(Ladder, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
+TEST(Decide, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
   Finding group = stuck_on("", true, 0.5);
   group.subject = {SubjectKind::group, "DATA_PARALLEL_GROUP 2"};
   group.host.reset();
@@ -661,7 +661,7 @@ TEST(Ladder, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
       << "its waiting GPU is odd, too";
 }
 
-TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
+TEST(Decide, DumpsAloneAreNoCleanBillOfHealth) {
   Case c;
   c.findings = {undecided("rank 9 (own code)")};
   c.has_stacks = true;
@@ -673,7 +673,7 @@ TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
   EXPECT_FALSE(v.next.empty());
 }
 
-TEST(Ladder, DumpsOfAJobThatCompletedStepsAreNoFailure) {
+TEST(Decide, DumpsOfAJobThatCompletedStepsAreNoFailure) {
   Case c;
   c.findings = {undecided("")};
   c.any_training_output = true;
@@ -688,20 +688,20 @@ TEST(Ladder, DumpsOfAJobThatCompletedStepsAreNoFailure) {
             "No failure: the job completed all 1500 planned steps.");
 }
 
-TEST(Ladder, AnEmptyBundleIsNotHealthy) {
+TEST(Decide, AnEmptyBundleIsNotHealthy) {
   const Verdict v = decide::decide({});
   EXPECT_EQ(v.action, Action::investigate);
   EXPECT_FALSE(v.next.empty());
 }
 
-TEST(Ladder, OneWordOfStorageFromOneHostIsNotTheCause) {
+TEST(Decide, OneWordOfStorageFromOneHostIsNotTheCause) {
   Finding f = finding("fs_lustre_lost", Severity::warning, Role::root, Scope::shared, "n03",
                       100 * kMinute, Symptom::filesystem_mount);
   const Verdict v = decide::decide(job({f, timeouts(110 * kMinute)}));
   EXPECT_NE(v.action, Action::repair);
 }
 
-TEST(Ladder, TheOrderOfFindingsDoesNotMatter) {
+TEST(Decide, TheOrderOfFindingsDoesNotMatter) {
   std::vector<Finding> all{
       machine("n07", 100 * kMinute), timeouts(110 * kMinute),
       exception({3}, 100 * kMinute + 2 * kSecond),
@@ -714,7 +714,7 @@ TEST(Ladder, TheOrderOfFindingsDoesNotMatter) {
   EXPECT_EQ(first.summary, second.summary);
 }
 
-TEST(Ladder, EveryStepSaysWhy) {
+TEST(Decide, EveryStepSaysWhy) {
   for (const Step& step : decide::decide(job({machine("n07", 100 * kMinute)})).steps)
     EXPECT_FALSE(step.why.empty()) << name(step.step);
 }
@@ -822,7 +822,7 @@ Case resumed(std::vector<Finding> findings) {
   return c;
 }
 
-TEST(Ladder, AJobThatWasPreemptedAndRanOnIsToldByItsLastRun) {
+TEST(Decide, AJobThatWasPreemptedAndRanOnIsToldByItsLastRun) {
   const Verdict v = decide::decide(resumed({}));
   EXPECT_EQ(v.action, Action::none);
   EXPECT_EQ(words(v.summary).rfind("No failure", 0), 0u) << words(v.summary);
@@ -830,7 +830,7 @@ TEST(Ladder, AJobThatWasPreemptedAndRanOnIsToldByItsLastRun) {
   EXPECT_NE(words(v.summary).find("reached iteration 900"), std::string::npos) << words(v.summary);
 }
 
-TEST(Ladder, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
+TEST(Decide, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
   EXPECT_EQ(
       decide::decide(resumed({machine("n07", 121 * kMinute), timeouts(122 * kMinute)})).action,
       Action::isolate);
@@ -843,7 +843,7 @@ TEST(Ladder, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
   EXPECT_NE(decide::decide(killed).action, Action::none);
 }
 
-TEST(Ladder, TheSchedulersLastWordStillEndsTheJob) {
+TEST(Decide, TheSchedulersLastWordStillEndsTheJob) {
   Case c = resumed({});
   c.findings.back().end = 121 * kMinute;  // said once more, of the last run
   const Verdict v = decide::decide(c);

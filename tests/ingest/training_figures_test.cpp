@@ -171,5 +171,20 @@ TEST(LoopFigures, TimesMemoryAndRatesOfAnyPunctuation) {
   EXPECT_EQ(other.points("peak mem").values, (std::vector<double>{43.1}));
 }
 
+TEST(WorkBar, TheLastStateOfWorkThatWasNotDone) {
+  const Rows rows = read_text(
+      "Map:   1%|          | 10/1000 [00:30<48:55, 1.08 examples/s]\r"
+      "Map:  20%|##        | 200/1000 [10:30<48:55, 1.08 examples/s]\r"
+      "Map:  47%|####      | 470/1000 [30:11<38:27, 1.58 examples/s][E ProcessGroupNCCL.cpp:475] "
+      "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)\n"
+      "Filter: 100%|##########| 1000/1000 [30:11<00:00, 1.58 examples/s]\n");
+  std::vector<std::string> messages;
+  for (const EventRow& e : rows.events)
+    if (e.event_class == "work_unfinished") messages.push_back(e.message);
+  EXPECT_EQ(messages, std::vector<std::string>{
+                          "Map:  47%|####      | 470/1000 [30:11<38:27, 1.58 examples/s]"});
+  EXPECT_EQ(rows.events.size(), 2u);  // and the watchdog's
+}
+
 }  // namespace
 }  // namespace culprit::ingest

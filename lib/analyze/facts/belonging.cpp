@@ -144,7 +144,8 @@ void place_members(Facts& facts) {
   const std::vector<Host> hosts = hosts_of_job(facts);
   std::set<std::string> folders, names;
   bool any = false;
-  const std::set<MemberId> others = output_of_other_jobs(facts, own);
+  const std::set<MemberId> others = output_of_other_jobs(facts, own),
+                           before = output_of_jobs_before(facts, own);
   for (MemberRow& m : facts.members) {
     m.belonging = by_itself(m, ties, hosts);
     if (others.count(m.id) > 0) m.belonging = Belonging::another;
@@ -156,10 +157,11 @@ void place_members(Facts& facts) {
   // At the top of a bundle lies whatever was at hand; in one folder, what belongs together.
   folders.erase("");
   for (MemberRow& m : facts.members) {
-    // A run of the same job under another number has a file of the same name.
+    // A run of the same job under another number has a file of the same name, or the records say
+    // that it came before.
     if (m.format == "search-result" && any) m.belonging = Belonging::another;  // lines of others
     if (m.belonging != Belonging::machine && names_another_job(own, m) && any &&
-        names.count(name_without_numbers(m.path)) == 0)
+        names.count(name_without_numbers(m.path)) == 0 && before.count(m.id) == 0)
       m.belonging = Belonging::another;
     if (m.belonging != Belonging::unplaced) continue;
     if (!any || (!of_other_program(m.path) && (folders.count(folder_of(m.path)) > 0 ||

@@ -7,6 +7,7 @@
 #include <re2/re2.h>
 
 #include "model/hostlist.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -130,10 +131,26 @@ bool on_common_machines(const Facts& facts, const Jobs& jobs) {
   return common && !common->empty();
 }
 
-// Of several that ran on the same machines one after the other: the last, where they are one job
-// that was submitted again; "" where they are called otherwise, or one has no record.
+// Each began when the one before had ended, as far as the records tell of all.
+bool one_after_another(const Facts& facts, const Jobs& jobs) {
+  const auto starts = starts_of(facts), ends = told_of(facts, "end"),
+             names = told_of(facts, "name");
+  std::vector<std::pair<std::string, std::string>> spans;
+  for (const std::string& job : jobs) {
+    const auto start = starts.find(job), end = ends.find(job);
+    if (start == starts.end() || end == ends.end() || names.count(job) == 0) return false;
+    spans.emplace_back(start->second, end->second);
+  }
+  sort_rows(spans);
+  for (std::size_t i = 1; i < spans.size(); ++i)
+    if (spans[i].first < spans[i - 1].second) return false;
+  return true;
+}
+
+// Of several that ran one after the other: the last, where they are one job that was submitted
+// again; "" where they are called otherwise, or one has no record.
 std::string last_of(const Facts& facts, const Jobs& jobs) {
-  if (!on_common_machines(facts, jobs)) return {};
+  if (!on_common_machines(facts, jobs) && !one_after_another(facts, jobs)) return {};
   const auto starts = starts_of(facts), names = told_of(facts, "name");
   std::set<std::string> called;
   for (const auto& [job, name] : names)

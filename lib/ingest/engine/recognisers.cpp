@@ -10,7 +10,7 @@ extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kS
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
-    kGenericProgress, kStepTime, kProgressBar, kFinished, kCheckpoint;
+    kGenericProgress, kStepTime, kProgressBar, kWorkBar, kFinished, kCheckpoint;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -47,6 +47,7 @@ constexpr const Recogniser* kAll[] = {
     &kGenericProgress,
     &kStepTime,
     &kProgressBar,
+    &kWorkBar,
     &kFinished,
     &kCheckpoint,
     &kSmiHeading,

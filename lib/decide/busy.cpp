@@ -1,0 +1,76 @@
+// One process still prepared its data when the time-outs of the others ran out: nothing is broken,
+// and the same start ends in the same way.
+#include <algorithm>
+
+#include "decide/walk.hpp"
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+// Somebody waited for longer than he may: in a collective, for the store or at the meeting.
+bool gave_up(const Walk& w) {
+  return timed_out(w) ||
+         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+           return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
+                  f.traits.has_any(
+                      {Trait::store_unreached, Trait::store_lost, Trait::rendezvous_timeout});
+         });
+}
+
+// The one rank that reported no time-out; nullptr: none or several.
+const Finding* only_silent(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != Analysis::silence || f.outcome != Outcome::fired) continue;
+    if (out != nullptr) return nullptr;
+    out = &f;
+  }
+  return out;
+}
+
+const Finding* unfinished_work(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.traits.has(Trait::unfinished_work) && !f.hearsay &&
+        !went_on(w.incident, w.params, f) && (out == nullptr || f.id < out->id))
+      out = &f;
+  return out;
+}
+
+}  // namespace
+
+Answer busy_rank(Walk& w) {
+  const Finding* work = unfinished_work(w);
+  if (work == nullptr) return ruled_out(say(Phrase::no_work_unfinished));
+  // A job that made steps prepares its data behind them, and was not kept from them.
+  if (!gave_up(w) || w.best() != nullptr || w.incident.last_iteration.value_or(0) > 0)
+    return ruled_out(say(Phrase::nobody_gave_up_on_work));
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  v.symptom = Symptom::job_hang;
+  v.precision = Precision::exact;
+  const Finding* silent = only_silent(w);
+  std::vector<std::string> because{work->id};
+  if (silent != nullptr) {
+    because.push_back(silent->id);
+    v.start = silent->start;
+  }
+  const std::vector<Rank> ranks = !work->ranks.empty() ? work->ranks
+                                  : silent != nullptr  ? silent->ranks
+                                                       : std::vector<Rank>();
+  target(v, {SubjectKind::code, "the program"}, confidence::kExceptionKnown, because);
+  if (ranks.size() == 1)
+    target(v, {SubjectKind::rank, std::to_string(number_of(ranks.front()))},
+           confidence::kExceptionRank, because);
+  v.summary = say(
+      Phrase::busy_with_work,
+      ranks.size() == 1 ? say(Phrase::rank_named, ranks.front()) : say(Phrase::one_of_the_ranks),
+      quoted(message_of(*work), 160));
+  next(v, NextKind::plan, Text(work->advice));
+  return taken(say(Phrase::busy_since, quoted(message_of(*work), 60)));
+}
+
+}  // namespace culprit::decide
