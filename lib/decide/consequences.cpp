@@ -73,8 +73,12 @@ class Ancestry {
  public:
   explicit Ancestry(const std::vector<const Finding*>& candidates) {
     std::map<Host, std::vector<const Finding*>> by_host;
-    for (const Finding* f : candidates)
-      if (!f->leads_to.empty() || gpu_fault(*f)) by_host[f->host.value_or(Host())].push_back(f);
+    for (const Finding* f : candidates) {
+      if (f->leads_to.empty() && !gpu_fault(*f)) continue;
+      by_host[f->host.value_or(Host())].push_back(f);
+      for (const Host& host : f->hosts)  // one line each tells of several
+        if (f->host && host != *f->host) by_host[host].push_back(f);
+    }
     std::size_t place = 0;
     for (const auto& [host, list] : by_host)
       for (const Finding* f : list) {

@@ -297,7 +297,6 @@ Answer numerics(Walk& w) {
     v.summary =
         say(Phrase::replicas_differ, at(c->start), quoted(message_of(*c->findings.front()), 200));
   } else if (everywhere) {
-    v.action = Action::investigate;
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), when_not_a_number(w, *c));
   } else if (named != nullptr) {
@@ -310,7 +309,6 @@ Answer numerics(Walk& w) {
             named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),
             when_not_a_number(w, *c));
   } else {
-    v.action = Action::investigate;
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::loss_not_a_number_anywhere, when_not_a_number(w, *c));
     next(v, NextKind::collect, say(Phrase::collect_nan_rank));

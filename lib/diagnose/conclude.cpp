@@ -55,6 +55,8 @@ std::map<Host, std::set<std::int64_t>> processes_of_job(const analyze::Facts& fa
     if (i.pid && analyze::tells_of_job(i)) note(i.host, i.place, *i.pid);
   for (const ExitRow& x : facts.exits)
     if (x.pid) note(x.host, x.place, *x.pid);
+  for (const analyze::StackSample& s : facts.samples)  // somebody dumped what hangs
+    if (s.row.pid) note(s.row.host, s.row.place, *s.row.pid);
   for (const EventRow& e : facts.events)
     if (std::int64_t pid = 0;
         e.traits.has(Trait::launcher_stop) && re2::RE2::PartialMatch(e.message, kSignalled, &pid))

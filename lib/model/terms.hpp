@@ -55,7 +55,7 @@
   STEP(ended_outside) \
   /* the loss rose for long before it was NaN -> rollback */ \
   STEP(diverged) \
-  /* NaN without a culprit -> back before it; of one rank -> bit-wise checks */ \
+  /* NaN without a culprit -> bit-wise checks */ \
   STEP(numerics) \
   /* Aegis RootDiag, NetDiag */ \
   STEP(root_diag) \

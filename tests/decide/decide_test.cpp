@@ -375,7 +375,7 @@ TEST(Decide, StepsWithoutANumberDoNotTakeANaNBack) {
   c.last_iteration = 5000;
   EXPECT_EQ(decide::decide(c).action, Action::none);
   c.ended_not_a_number = true;
-  EXPECT_EQ(decide::decide(c).action, Action::investigate);
+  EXPECT_EQ(decide::decide(c).action, Action::checks);
 }
 
 TEST(Decide, AMachineThatHadNoPartInTheJobIsNotAccused) {

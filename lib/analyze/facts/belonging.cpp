@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analyze/facts/job_life.hpp"
+#include "analyze/facts/job_pods.hpp"
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/scheduler_job.hpp"
 
@@ -96,6 +97,11 @@ class Rows {
         known_.insert(short_host(*m.host));
     for (const RankRow& r : facts.ranks)
       if (r.host) known_.insert(short_host(*r.host));
+    std::set<std::string> stems;
+    for (const Host& host : known_) stems.insert(pod_stem(host));
+    for (const IdentityRow& i : facts.identities)  // the nodes that the job's pods ran on
+      if (i.source == "pod" && i.host && i.address && stems.count(pod_stem(*i.address)) > 0)
+        known_.insert(short_host(*i.host));
   }
   // host: as the row prints it; that of a rank is only as good as the rank.
   bool elsewhere(const Place& place, const std::optional<Host>& host,

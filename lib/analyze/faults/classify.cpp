@@ -196,10 +196,13 @@ Needed needed_of(const Signal& s, const ClassifyParams& params) {
 bool stands(const Signal& s, const ClassifyParams& params,
             const std::optional<Nanoseconds>& job_end) {
   if (s.alerts.empty() || !all_closed(s.alerts)) return true;
-  // It had not answered for a while when the job ended, and answered again behind that.
-  if (s.meaning.scope == Scope::shared && job_end &&
+  // It had not answered for a while when the job ended, and answered again behind that. A scheduler
+  // ends the job when it gives a node up, and takes it back once it was restarted.
+  const bool lost = s.meaning.traits.has(Trait::node_missed);
+  const Nanoseconds before = lost ? -kMinute : params.down_at_the_end;
+  if ((lost || s.meaning.scope == Scope::shared) && job_end &&
       std::any_of(s.alerts.begin(), s.alerts.end(), [&](const Alert& a) {
-        return a.begin && a.end && *a.begin + s.uncertainty + params.down_at_the_end <= *job_end &&
+        return a.begin && a.end && *a.begin + s.uncertainty + before <= *job_end &&
                *job_end <= *a.end - s.uncertainty;
       }))
     return true;

@@ -48,6 +48,15 @@ std::string event_kind_of(const EventRow& row) {
   return key;
 }
 
+// A table whose last column is the moment, with its zone: "... DONE 2026-01-05T03:31:10.412-07:00".
+void take_last_column(std::string_view text, Timestamp& time) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  text.remove_prefix(std::min(text.rfind(' ') + 1, text.size()));
+  Timestamp stamp;
+  if (line::parse_iso(text, stamp) == text.size() && !text.empty() && stamp.clock == Clock::utc)
+    time = stamp;
+}
+
 }  // namespace
 
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading) {
@@ -116,6 +125,7 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   if (const std::size_t at = line.line.message.find("CANCELLED AT ");
       row.time.clock == Clock::none && at != std::string::npos)
     line::parse_iso(std::string_view(line.line.message).substr(at + 13), row.time);
+  if (row.time.clock == Clock::none) take_last_column(line.line.message, row.time);
   row.last_line = row.place.line;
   row.last_time = row.time;
   row.message = line.line.message.substr(0, kMessageBytes);

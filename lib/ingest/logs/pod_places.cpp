@@ -33,10 +33,12 @@ class MachineTable : public Assembler {
  public:
   MachineTable(std::string_view heading, std::string_view machine,
                std::span<const std::string_view> others)
-      : machine_(column(heading, machine)) {
+      : headings_(words(heading).size()),
+        plain_(heading.find("NOMINATED") == std::string_view::npos),
+        machine_(place(heading, machine)) {
     for (const std::string_view other : others)
-      if (const std::size_t at = column(heading, other); at != std::string_view::npos)
-        others_.push_back(at);
+      if (column(heading, other) != std::string_view::npos)
+        others_.push_back(place(heading, other));
   }
 
   // Of the heading that is this word; npos: there is none.
@@ -51,9 +53,16 @@ class MachineTable : public Assembler {
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
-    const std::string_view machine = word(text, machine_);
+    // Without blanks inside of its columns a row has a word for each heading, wherever it stands.
+    const std::vector<std::string_view> all = words(text);
+    const auto cell = [&](const Column& c) {
+      return plain_ && all.size() == headings_ && text.find('(') == std::string_view::npos
+                 ? all[c.index]
+                 : word(text, c.at);
+    };
+    const std::string_view machine = cell(machine_);
     std::vector<std::string_view> others;
-    for (const std::size_t at : others_) others.push_back(word(text, at));
+    for (const Column& other : others_) others.push_back(cell(other));
     if (machine.empty() || machine.find_first_not_of("0123456789./") == std::string_view::npos ||
         std::any_of(others.begin(), others.end(), [](std::string_view one) { return one.empty(); }))
       return Step::finished;
@@ -64,6 +73,23 @@ class MachineTable : public Assembler {
   std::uint64_t most_lines() const override { return 100'000; }
 
  private:
+  struct Column {
+    std::size_t at = 0, index = 0;  // where its heading begins, and its place among them
+  };
+  static std::vector<std::string_view> words(std::string_view text) {
+    std::vector<std::string_view> out;
+    for (std::size_t at = 0; (at = text.find_first_not_of(" \r", at)) < text.size();) {
+      const std::size_t end = std::min(text.find_first_of(" \r", at), text.size());
+      out.push_back(text.substr(at, end - at));
+      at = end;
+    }
+    return out;
+  }
+  static Column place(std::string_view heading, std::string_view name) {
+    const std::size_t at = column(heading, name);
+    return {at, words(heading.substr(0, at)).size()};
+  }
+
   // The word that begins there, or, in a table that was typed or cut, nearest to it; "": none.
   static std::string_view word(std::string_view text, std::size_t at) {
     constexpr std::size_t kShift = 3;
@@ -77,8 +103,10 @@ class MachineTable : public Assembler {
     return {};
   }
 
-  std::size_t machine_;
-  std::vector<std::size_t> others_;
+  std::size_t headings_;
+  bool plain_;  // each heading is one word
+  Column machine_;
+  std::vector<Column> others_;
 };
 
 std::string_view heading_of(const TextLine& line) {
