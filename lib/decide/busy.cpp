@@ -1,6 +1,9 @@
 // One process still prepared its data when the time-outs of the others ran out: nothing is broken,
 // and the same start ends in the same way.
 #include <algorithm>
+#include <cstdlib>
+
+#include <re2/re2.h>
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
@@ -17,6 +20,36 @@ bool gave_up(const Walk& w) {
            return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
                   f.traits.has_any(
                       {Trait::store_unreached, Trait::store_lost, Trait::rendezvous_timeout});
+         });
+}
+
+// How long the others were ready to wait, as their reports print it; 0: they do not.
+double waited_seconds(const Walk& w) {
+  static const re2::RE2 kTimeout(R"(Timeout\(ms\)=(\d{3,9}))");
+  double out = 0;
+  for (const Finding& f : w.incident.findings)
+    if (std::int64_t ms = 0; f.outcome == Outcome::fired && f.traits.has(Trait::watchdog_timeout) &&
+                             re2::RE2::PartialMatch(message_of(f), kTimeout, &ms))
+      out = std::max(out, static_cast<double>(ms) / 1e3);
+  return out;
+}
+
+// How long it had worked when its log ended, as the bar prints it: "[30:04<18:20".
+double worked_seconds(const Finding& work) {
+  static const re2::RE2 kElapsed(R"(\[(?:(\d+):)?(\d+):(\d+)<)");
+  std::string hours;
+  std::int64_t minutes = 0, seconds = 0;
+  if (!re2::RE2::PartialMatch(message_of(work), kElapsed, &hours, &minutes, &seconds)) return 0;
+  return static_cast<double>(std::strtoll(hours.c_str(), nullptr, 10) * 3600 + minutes * 60 +
+                             seconds);
+}
+
+// Its own rank waited, too: it was done with that work.
+bool waited_itself(const Walk& w, const Finding& work) {
+  return work.ranks.size() == 1 &&
+         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+           return f.outcome == Outcome::fired && f.traits.has(Trait::watchdog_timeout) &&
+                  std::find(f.ranks.begin(), f.ranks.end(), work.ranks.front()) != f.ranks.end();
          });
 }
 
@@ -47,6 +80,10 @@ Answer busy_rank(Walk& w) {
   if (work == nullptr) return ruled_out(say(Phrase::no_work_unfinished));
   // A job that made steps prepares its data behind them, and was not kept from them.
   if (!gave_up(w) || w.best() != nullptr || w.incident.last_iteration.value_or(0) > 0)
+    return ruled_out(say(Phrase::nobody_gave_up_on_work));
+  // Who stopped long before is not busy: his process or machine stands.
+  constexpr double kToTheEnd = 0.8;
+  if (worked_seconds(*work) < kToTheEnd * waited_seconds(w) || waited_itself(w, *work))
     return ruled_out(say(Phrase::nobody_gave_up_on_work));
   Verdict& v = w.verdict;
   v.action = Action::rollback;

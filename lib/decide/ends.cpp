@@ -576,6 +576,23 @@ Answer config_check(Walk& w) {
   return taken(say(Phrase::setting_differs, from.front()->subject.id));
 }
 
+namespace {
+
+// Whether the machines were at work when it crashed: processes that never came together were kept
+// from it by addresses, settings or time-outs, and tests of GPUs show nothing of that.
+bool machines_at_work(const Walk& w) {
+  if (w.incident.last_iteration || w.incident.last_progress) return true;
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+    return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
+           f.role == Role::cascade && f.severity >= Severity::distributed &&
+           !f.traits.has_any({Trait::rendezvous, Trait::rendezvous_timeout, Trait::store_unreached,
+                              Trait::store_lost, Trait::launcher_failed, Trait::process_end,
+                              Trait::nonzero_exit});
+  });
+}
+
+}  // namespace
+
 Answer not_enough_evidence(Walk& w) {
   Verdict& v = w.verdict;
   const bool hang = timed_out(w);
@@ -591,13 +608,14 @@ Answer not_enough_evidence(Walk& w) {
     next(v, NextKind::collect, say(Phrase::stacks_of_all_while_hanging, kDumpStacks));
     next(v, NextKind::collect, say(Phrase::recorder_and_ncclras));
   } else if (crash) {
-    v.action = Action::checks;
+    const bool at_work = machines_at_work(w);
+    v.action = at_work ? Action::checks : Action::investigate;
     for (const Finding& f : w.incident.findings)
       if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != Symptom::none)
         v.symptom = f.symptom;
     v.summary = leads.empty() ? say(Phrase::crashed_no_cause) : say(Phrase::crashed_nothing_proven);
-    if (leads.empty()) v.request = say(Phrase::request_stop_time_checks);
-    if (w.incident.uses_gpus) next(v, NextKind::plan, say(Phrase::stop_time_checks));
+    if (leads.empty() && at_work) v.request = say(Phrase::request_stop_time_checks);
+    if (w.incident.uses_gpus && at_work) next(v, NextKind::plan, say(Phrase::stop_time_checks));
     for (const Finding& f : w.incident.findings)
       if (f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out &&
           f.hosts.size() > w.params.few_reporters)

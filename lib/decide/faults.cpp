@@ -416,6 +416,8 @@ Answer resources(Walk& w) {
            ids(c->findings));
   else if (subjects.size() > 1)
     target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
+  else if (f.subject.kind == SubjectKind::job)
+    target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
   else
     target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));
   std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
@@ -665,6 +667,15 @@ Answer illegal_access(Walk& w) {
   return taken(say(Phrase::one_occurrence));
 }
 
+// What others report that ends processes in this way, a node that is gone; else the crash itself.
+static const Finding& because_of(const Walk& w, const Finding& crash) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
+        f.role == Role::cascade && leads_to(f, crash.event_class) && line_of(f).peer)
+      return f;
+  return crash;
+}
+
 Answer process_crash(Walk& w) {
   const Cause* c = w.best(CauseKind::crash);
   if (c == nullptr) return ruled_out(say(Phrase::no_crash_first));
@@ -698,8 +709,10 @@ Answer process_crash(Walk& w) {
   for (const Rank r : ranks)
     if (who.size() < 4) who.push_back(fmt::format("rank {}", r));
   if (who.empty()) who.assign(c->hosts.begin(), c->hosts.end());
+  const Finding& told = because_of(w, f);
+  if (const auto& peer = line_of(told).peer; &told != &f && peer) who = {*peer};
   v.summary = say(Phrase::process_crashed, who.empty() ? Text() : say(Phrase::on_place, list(who)),
-                  at(c->start), inside(f.title), in_its_words(f));
+                  at(c->start), inside(told.title), in_its_words(told));
   next(v, NextKind::plan, say(Phrase::keep_core_dump));
   advise(v, *c);
   return taken(say(Phrase::class_once, f.event_class));

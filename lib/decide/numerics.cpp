@@ -246,6 +246,28 @@ static const Finding* odd_replica(const Cause& c) {
   return out;
 }
 
+// The line that says so, of the same moment as the cause; nullptr where anything names one rank or
+// device that computes another result.
+static const Finding* scale_of(const Walk& w, const Cause& c) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && !f.hearsay && f.outcome != Outcome::ruled_out &&
+        f.traits.has_any({Trait::replicas_differ, Trait::rerun_same_gpu_differs,
+                          Trait::rerun_other_gpu_differs}))
+      return nullptr;
+  // One rank saw it in numbers of its own, before they were summed over all.
+  for (const Finding* f : c.findings)
+    if (f->traits.has(Trait::nan_stop) && !f->traits.has(Trait::scale_exhausted) &&
+        f->ranks.size() == 1 && w.incident.ranks > 1)
+      return nullptr;
+  for (const Finding* f : c.findings)
+    if (f->traits.has(Trait::scale_exhausted)) return f;
+  const Finding* f = fired(w, Trait::scale_exhausted);
+  const bool then = f != nullptr && f->end && c.start &&
+                    std::abs(*c.start - *f->end) < w.params.same_moment &&
+                    !went_on(w.incident, w.params, *f);
+  return then ? f : nullptr;
+}
+
 // Half precision that overflows at every scale: a machine that computes wrongly once is over at the
 // next step.
 static Answer does_not_fit_format(Walk& w, const Cause& c, const Finding& scale) {
@@ -275,9 +297,7 @@ Answer numerics(Walk& w) {
   v.symptom = Symptom::nan_value;
   v.start = c->start;
   v.precision = Precision::candidates;
-  if (const Finding* scale = fired(w, Trait::scale_exhausted);
-      scale != nullptr && !c->findings.front()->traits.has(Trait::replicas_differ))
-    return does_not_fit_format(w, *c, *scale);
+  if (const Finding* scale = scale_of(w, *c)) return does_not_fit_format(w, *c, *scale);
   v.action = Action::checks;
   // Gradients are summed over all ranks: what all report at once began with none of them.
   std::set<Rank> reporters;

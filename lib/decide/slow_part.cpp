@@ -13,12 +13,17 @@ namespace {
 // Whether it came with the slow stretch: not less often than thrice as at other times.
 bool came_with(const Walk& w, const Finding& f, const Finding& slow) {
   constexpr double kOften = 3;
-  const Nanoseconds from = *slow.start - w.params.network_lead, to = *slow.end;
+  const Nanoseconds from = *slow.start - w.params.same_moment, to = *slow.end;
+  const bool lasted = std::any_of(f.alerts.begin(), f.alerts.end(), [&](const Alert& a) {
+    return a.begin && *a.begin <= to && (!a.end || *a.end >= *slow.start);
+  });
+  if (lasted) return true;
   std::vector<Nanoseconds> times = line_of(f).times;
   if (times.empty() && f.start) times.push_back(*f.start);
   const auto inside = std::count_if(times.begin(), times.end(),
                                     [&](Nanoseconds t) { return t >= from && t <= to; });
-  if (inside == 0) return false;
+  // A burst before it was over when it began.
+  if (inside == 0 || times.back() < *slow.start) return false;
   const auto outside = static_cast<double>(times.size()) - static_cast<double>(inside);
   const double all = static_cast<double>(times.back() - times.front());
   const double within = static_cast<double>(to - from);

@@ -1,7 +1,9 @@
 #include "line/timestamp.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "line/digit.hpp"
 
@@ -404,6 +406,33 @@ std::size_t parse_sheet(std::string_view text, Timestamp& stamp) {
   return with_zone(text, 11 + tod.used, at_date(year, month, day) + tod.ns, tod.precision, stamp);
 }
 
+namespace {
+
+struct Date {
+  int year = 0, month = 0, day = 0;
+};
+
+// The readings of three numbers that are dates of our time: the month first, the day first, and,
+// with two digits, the year first.
+std::vector<Date> readings(int first, int second, int last, bool two_digits) {
+  constexpr int kEarliest = 2012, kLatest = 2040;
+  std::vector<Date> out;
+  const auto add = [&](Date date) {
+    if (date.year < kEarliest || date.year > kLatest || !valid_date(date.month, date.day)) return;
+    const bool there = std::any_of(out.begin(), out.end(), [&](const Date& other) {
+      return other.year == date.year && other.month == date.month && other.day == date.day;
+    });
+    if (!there) out.push_back(date);
+  };
+  const int year = two_digits ? 2000 + last : last;
+  add({year, first, second});
+  add({year, second, first});
+  if (two_digits) add({2000 + first, second, last});
+  return out;
+}
+
+}  // namespace
+
 std::size_t parse_short_date(std::string_view text, Timestamp& stamp) {
   if (text.size() < 17 || !digit(text[0]) || !digit(text[1]) || (text[2] != '/' && text[2] != '-'))
     return 0;
@@ -415,23 +444,24 @@ std::size_t parse_short_date(std::string_view text, Timestamp& stamp) {
   const std::size_t width = blank - second - 1;
   if (width != 2 && width != 4) return 0;
   const int first = fixed(text, 0, 2), last = fixed(text, second + 1, width);
-  const std::string_view middle = text.substr(3, second - 3);
-  int year = width == 2 ? 2000 + last : last, month = 0, day = 0;
-  if (second == 6) {
-    month = month_of(middle);
-    day = first;
-  } else if (separator == '-') {
-    return 0;  // "12-31-2024" and "31-12-2024" are both written
-  } else if (const int number = fixed(text, 3, 2); width == 2 && first > 12 && last <= 31) {
-    year = 2000 + first, month = number, day = last;
-  } else {
-    month = first <= 12 ? first : number;
-    day = first <= 12 ? number : first;
-  }
-  if (!plausible_year(year) || !valid_date(month, day)) return 0;
+  if (last < 0) return 0;
   const TimeOfDay tod = time_of_day(text.substr(blank + 1));
   if (tod.used == 0) return 0;
-  return with_zone(text, blank + 1 + tod.used, at_date(year, month, day) + tod.ns, tod.precision,
+  const std::size_t used = blank + 1 + tod.used;
+  if (second == 6) {
+    const int year = width == 2 ? 2000 + last : last, month = month_of(text.substr(3, 3));
+    if (month < 1 || !plausible_year(year) || !valid_date(month, first)) return 0;
+    return with_zone(text, used, at_date(year, month, first) + tod.ns, tod.precision, stamp);
+  }
+  if (separator == '-') return 0;  // "12-31-2024" and "31-12-2024" are both written
+  const std::vector<Date> dates = readings(first, fixed(text, 3, 2), last, width == 2);
+  if (dates.empty()) return 0;
+  if (dates.size() > 1) {  // what is sure is the time of the day
+    stamp = {Clock::local_no_date, tod.ns, tod.precision};
+    return used;
+  }
+  const Date& date = dates.front();
+  return with_zone(text, used, at_date(date.year, date.month, date.day) + tod.ns, tod.precision,
                    stamp);
 }
 

@@ -25,9 +25,8 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp);
 std::size_t parse_sheet(std::string_view text, Timestamp& stamp);
 
 // Dates whose year stands last, or has two digits: 03-Nov-2025 00:59:44 · 03/Nov/2025:00:59:44
-// +0000 (web servers) · 04/22/2024 17:30:11 and 07/09/25 12:33:12 (Python's %D: the month first,
-// unless it can be none) · 25/03/07 10:00:00 (log4j: the year first, where the first number can be
-// nothing else).
+// +0000 (web servers) · 04/22/2024 17:30:11 (Python's %D) · 22/04/2024 17:30:11 · 25/03/07 10:00:00
+// (log4j). Where more than one reading is a date of our time, only the time of day is given.
 std::size_t parse_short_date(std::string_view text, Timestamp& stamp);
 
 // 03:19:38[.frac]

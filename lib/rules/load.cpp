@@ -119,10 +119,13 @@ Rule read_rule(const json& object, const std::string& family, Origin origin,
   rule.unless = strings(object, "unless");
   rule.over = strings(object, "over");
   rule.fallback = object.value("fallback", false);
+  const std::string number = object.value("code_name", "");  // people search for it
   if (const auto it = object.find("codes"); it != object.end())
-    for (const auto& [code, meaning] : it->items())
-      rule.codes.emplace(std::strtoll(code.c_str(), nullptr, 10),
-                         read_meaning(meaning, rule.meaning));
+    for (const auto& [code, meaning] : it->items()) {
+      Meaning read = read_meaning(meaning, rule.meaning);
+      if (!number.empty()) read.title += fmt::format(" ({} {})", number, code);
+      rule.codes.emplace(std::strtoll(code.c_str(), nullptr, 10), std::move(read));
+    }
   if (const auto it = object.find("words"); it != object.end())
     for (const auto& [word, effect] : it->items()) {
       WordEffect e;

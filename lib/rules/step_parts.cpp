@@ -22,7 +22,7 @@ struct Word {
 };
 
 struct Table {
-  std::set<std::string, std::less<>> units, whole;
+  std::set<std::string, std::less<>> units, waiting, whole;
   std::map<std::string, Word, std::less<>> words;
   std::array<std::string, kStepParts> labels;
   std::array<std::set<std::string, std::less<>>, kStepParts> symptoms;
@@ -32,6 +32,7 @@ Table read_table() {
   Table out;
   const auto document = nlohmann::json::parse(embedded_rule("tables/step_parts.json"));
   for (const auto& word : document["units"]) out.units.insert(word.get<std::string>());
+  for (const auto& word : document["waiting"]) out.waiting.insert(word.get<std::string>());
   for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());
   for (const auto& row : document["parts"]) {
     const auto index = static_cast<std::size_t>(part_named(row["part"].get<std::string>()));
@@ -84,16 +85,21 @@ bool made_longer_by(StepPart part, Symptom symptom) {
 
 PartName part_name(std::string_view text) {
   PartName out;
-  bool whole = false;
+  bool whole = false, waiting = false;
   const std::vector<std::string> words = words_of_part(text);
   for (const std::string& word : words) {
     if (table().units.count(word) > 0) continue;
     whole = whole || table().whole.count(word) > 0;
+    waiting = waiting || table().waiting.count(word) > 0;
     const auto known = table().words.find(word);
     if (known == table().words.end()) continue;
     out.waits = out.waits || known->second.waits;
     out.works = out.works || !known->second.waits;
     if (out.part == StepPart::none || known->second.waits) out.part = known->second.part;
+  }
+  if (waiting && out.part == StepPart::none) {
+    out.part = StepPart::communication;
+    out.waits = true;
   }
   // In a pipeline stage's forward-backward time it waits for its neighbours, too.
   const bool both = has_any(words, {"forward", "fwd", "fw"}) &&

@@ -161,7 +161,7 @@ TEST(LoopFigures, TimesMemoryAndRatesOfAnyPunctuation) {
       "0.66 s | samples/s 246.5\n");
   EXPECT_EQ(rows.reasons(), "");
   EXPECT_EQ(rows.progress.size(), 2u);
-  EXPECT_EQ(rows.progress[0].time.clock, Clock::local);
+  EXPECT_EQ(rows.progress[0].time.clock, Clock::local_no_date);
   EXPECT_EQ(rows.points("fwd+bwd").values, (std::vector<double>{3.2, 3.3}));
   EXPECT_EQ(rows.points("allreduce").steps, (std::vector<std::int64_t>{20, 21}));
   EXPECT_EQ(rows.points("samples/s").values, (std::vector<double>{247.5, 246.5}));

@@ -97,11 +97,11 @@ class Rows {
         known_.insert(short_host(*m.host));
     for (const RankRow& r : facts.ranks)
       if (r.host) known_.insert(short_host(*r.host));
-    std::set<std::string> stems;
-    for (const Host& host : known_) stems.insert(pod_stem(host));
+    const JobPods pods(facts);
     for (const IdentityRow& i : facts.identities)  // the nodes that the job's pods ran on
-      if (i.source == "pod" && i.host && i.address && stems.count(pod_stem(*i.address)) > 0)
-        known_.insert(short_host(*i.host));
+      if (i.source == "pod" && i.host && i.address && pods.ours(*i.address))
+        pods_on_.insert(short_host(*i.host));
+    known_.insert(pods_on_.begin(), pods_on_.end());
   }
   // host: as the row prints it; that of a rank is only as good as the rank.
   bool elsewhere(const Place& place, const std::optional<Host>& host,
@@ -110,6 +110,25 @@ class Rows {
     if (m == nullptr || m->belonging == Belonging::job || m->belonging == Belonging::machine)
       return false;
     return m->belonging == Belonging::another || !host || rank || !of_job(short_host(*host));
+  }
+  // The platform took back a machine that is known to be none of the job's.
+  bool of_another_machine(const EventRow& e) const {
+    if (!e.traits.has(Trait::preempted) || !e.host) return false;
+    const Host host = short_host(*e.host);
+    if (!hosts_.empty()) return !of_job(host);
+    const auto tells = [&](const auto& one) {  // of a machine, and not this list of all of them
+      return one.host && one.host != e.host && short_host(*one.host) != host;
+    };
+    const bool others = std::any_of(facts_.ranks.begin(), facts_.ranks.end(), tells);
+    const bool own =
+        of_job(host) &&
+        std::any_of(facts_.members.begin(), facts_.members.end(), [&](const MemberRow& m) {
+          return m.id != e.place.member && m.host && short_host(*m.host) == host;
+        });
+    const bool ran = std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [&](const RankRow& r) {
+      return r.host && short_host(*r.host) == host;
+    });
+    return others && !own && !ran && pods_on_.count(host) == 0;
   }
   // In a machine's log a process of a communicator tells of itself, on a host that is not the
   // job's.
@@ -127,7 +146,7 @@ class Rows {
   }
   const Facts& facts_;
   const std::vector<Host>& hosts_;
-  std::set<Host> known_;
+  std::set<Host> known_, pods_on_;
 };
 
 // By itself: whose it is, as far as its text and its name say.
@@ -185,7 +204,8 @@ void place_members(Facts& facts) {
   std::erase_if(facts.progress,
                 [&](const ProgressSpan& p) { return rows.elsewhere(p.last.place, std::nullopt); });
   for (EventRow& e : facts.events)
-    e.elsewhere = rows.elsewhere(e.place, e.host, e.rank) || rows.of_another_process(e);
+    e.elsewhere = rows.elsewhere(e.place, e.host, e.rank) || rows.of_another_process(e) ||
+                  rows.of_another_machine(e);
   for (TracebackRow& t : facts.tracebacks) t.elsewhere = rows.elsewhere(t.place, t.host, t.rank);
 }
 

@@ -10,21 +10,23 @@
 
 namespace culprit::analyze {
 
+// "titan-d34b" of "titan-d34b-worker-13", "mxt-70b-slice" of "mxt-70b-slice-job-0-0-sww2z": without
+// what controllers append, and without the role before it.
+std::string pod_stem(std::string_view pod);
+
 class JobPods {
  public:
   explicit JobPods(const Facts& facts);
   // It is about a pod, a workload or the like, and about none of the job's. Never where no pod is
   // known to be the job's.
   bool another(const EventRow& e) const;
+  // It is called as the job's pods are.
+  bool ours(std::string_view pod) const { return stems_.count(pod_stem(pod)) > 0; }
 
  private:
   void see_roles(const Facts& facts);
 
   std::set<std::string> stems_;  // "titan-d34b" of titan-d34b-worker-13
 };
-
-// "titan-d34b" of "titan-d34b-worker-13", "mxt-70b-slice" of "mxt-70b-slice-job-0-0-sww2z": without
-// what controllers append, and without the role before it.
-std::string pod_stem(std::string_view pod);
 
 }  // namespace culprit::analyze

@@ -41,6 +41,7 @@ bool runs_jobs(std::string_view program) { return is("runners", program); }
 bool serves_others(std::string_view program) { return is("daemons", program); }
 bool of_collector(std::string_view file_name) { return is("collectors", file_name); }
 bool of_tool(std::string_view file_name) { return is("tools", file_name); }
+bool is_default_name(std::string_view job) { return is("default_names", job); }
 
 bool names_trainer(std::string_view message) {
   return re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()),

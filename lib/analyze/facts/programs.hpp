@@ -16,6 +16,8 @@ bool serves_others(std::string_view program);
 // A file of whoever made the bundle, and of a tool that he ran.
 bool of_collector(std::string_view file_name);
 bool of_tool(std::string_view file_name);
+// The name that a job has when nobody gives it one.
+bool is_default_name(std::string_view job);
 // A process that trains is named in it.
 bool names_trainer(std::string_view message);
 

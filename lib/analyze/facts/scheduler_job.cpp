@@ -6,6 +6,7 @@
 
 #include <re2/re2.h>
 
+#include "analyze/facts/programs.hpp"
 #include "model/hostlist.hpp"
 #include "model/sort.hpp"
 
@@ -131,14 +132,17 @@ bool on_common_machines(const Facts& facts, const Jobs& jobs) {
   return common && !common->empty();
 }
 
-// Each began when the one before had ended, as far as the records tell of all.
+// Each began when the one before had ended, as far as the records tell of all, under a name that
+// somebody gave. Where the records tell the machines, those decide.
 bool one_after_another(const Facts& facts, const Jobs& jobs) {
-  const auto starts = starts_of(facts), ends = told_of(facts, "end"),
-             names = told_of(facts, "name");
+  const auto starts = starts_of(facts), ends = told_of(facts, "end");
+  const auto names = told_of(facts, "name"), nodes = told_of(facts, "nodes");
   std::vector<std::pair<std::string, std::string>> spans;
   for (const std::string& job : jobs) {
-    const auto start = starts.find(job), end = ends.find(job);
-    if (start == starts.end() || end == ends.end() || names.count(job) == 0) return false;
+    const auto start = starts.find(job), end = ends.find(job), name = names.find(job);
+    if (start == starts.end() || end == ends.end() || name == names.end() ||
+        is_default_name(name->second) || nodes.count(job) > 0)
+      return false;
     spans.emplace_back(start->second, end->second);
   }
   sort_rows(spans);

@@ -54,6 +54,9 @@ std::optional<GrownPart> grown_part(const SlowPartsInput& input, const GrownPart
                    median_of(sides.outside), 0};
     part.explains = (part.inside_ms - part.outside_ms) / growth;
     if (part.explains < params.least_explained || part.explains > params.most_explained) continue;
+    if (part.inside_ms >= params.whole * median_of(whole.inside) &&
+        part.outside_ms >= params.whole * median_of(whole.outside))
+      continue;  // the step by another name
     best = std::max(best, part.explains);
     found.push_back(std::move(part));
   }

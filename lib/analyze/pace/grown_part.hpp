@@ -23,6 +23,7 @@ struct GrownPartParams {
   std::size_t least = 5;         // iterations inside and outside that tell of it
   double least_explained = 0.5;  // of what the iterations grew by
   double most_explained = 1.5;   // more: the unit is another one, or parts overlap
+  double whole = 0.95;           // of the iteration inside and outside: no part of it
   double as_good = 0.8;          // of the best: among these the shortest part is the most exact
 };
 

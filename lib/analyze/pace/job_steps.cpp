@@ -61,14 +61,14 @@ Nanoseconds grain_of(std::span<const Nanoseconds> times) {
 
 // Durations from the distance of lines, where the program prints none. A clock that is too coarse
 // for a single step is fine enough for several: their mean stands with the last of them, and
-// nothing with the others.
-void durations_from_times(JobSteps& steps) {
-  const Nanoseconds least = 10 * grain_of(steps.time);  // tells a tenth
+// nothing with the others. times: as printed, so that a clock of no known date counts, too.
+void durations_from_times(JobSteps& steps, std::span<const Nanoseconds> times) {
+  const Nanoseconds least = 10 * grain_of(times);  // tells a tenth
   std::vector<double> found(steps.size(), kNoFigure);
   std::size_t from = 0;  // the row at whose time the stretch begins
   for (std::size_t i = 1; i < steps.size(); ++i) {
-    if (steps.time[i] == kNoValue) continue;
-    const bool begins = steps.time[from] == kNoValue || steps.time[i] < steps.time[from] ||
+    if (times[i] == kNoValue) continue;
+    const bool begins = times[from] == kNoValue || times[i] < times[from] ||
                         steps.attempt[i] != steps.attempt[from];
     const bool counted = steps.iteration[i] != kNoValue && steps.iteration[from] != kNoValue;
     const std::int64_t n =
@@ -77,7 +77,7 @@ void durations_from_times(JobSteps& steps) {
       from = i;
       continue;
     }
-    const Nanoseconds took = steps.time[i] - steps.time[from];
+    const Nanoseconds took = times[i] - times[from];
     if (took < least) continue;
     found[i] = static_cast<double>(took) / 1e6 / static_cast<double>(n);
     from = i;
@@ -166,6 +166,7 @@ std::vector<MemberId> step_logs(const Facts& facts) {
 
 JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
   JobSteps out;
+  std::vector<Nanoseconds> as_printed;
   std::size_t attempt = 0;
   for (const StepTable& table : tables) {
     if (table.size() == 0) continue;
@@ -202,6 +203,7 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
       if (it != kNoValue) highest = highest == kNoValue ? it : std::max(highest, it);
       if (raw != kNoValue) last_time = raw;
       out.iteration.push_back(it);
+      as_printed.push_back(raw);
       out.time.push_back(raw != kNoValue && offset ? raw + *offset : kNoValue);
       out.ms.push_back(table.iteration_ms[i] > 0 && std::isfinite(table.iteration_ms[i])
                            ? table.iteration_ms[i]
@@ -217,7 +219,7 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
   const auto printed = static_cast<std::size_t>(
       std::count_if(out.ms.begin(), out.ms.end(), [](double v) { return !std::isnan(v); }));
   if (printed * 2 < out.size())
-    durations_from_times(out);
+    durations_from_times(out, as_printed);
   else
     times_from_durations(facts, out);
   return out;

@@ -48,10 +48,14 @@ std::string event_kind_of(const EventRow& row) {
   return key;
 }
 
-// A table whose last column is the moment, with its zone: "... DONE 2026-01-05T03:31:10.412-07:00".
+// A table whose last column is the moment, with its zone, behind two blanks or a tab. Behind one it
+// is a word of a sentence: "is after 2026-01-05T03:31:10Z".
 void take_last_column(std::string_view text, Timestamp& time) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  text.remove_prefix(std::min(text.rfind(' ') + 1, text.size()));
+  const std::size_t gap = text.find_last_of(" \t");
+  if (gap == std::string_view::npos || (text[gap] == ' ' && (gap == 0 || text[gap - 1] != ' ')))
+    return;
+  text.remove_prefix(gap + 1);
   Timestamp stamp;
   if (line::parse_iso(text, stamp) == text.size() && !text.empty() && stamp.clock == Clock::utc)
     time = stamp;

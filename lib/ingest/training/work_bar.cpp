@@ -90,10 +90,9 @@ Outcome read_work_bar(const TextLine& line, Reading& reading) {
 }
 
 // With the unit of what is worked on: those of steps are read elsewhere.
-constexpr std::string_view kWorkBarWords[] = {"examples/s]", " docs/s]",   " files/s]", " rows/s]",
-                                              " samples/s]", " tokens/s]", "0MB/s]",    "1MB/s]",
-                                              "2MB/s]",      "3MB/s]",     "4MB/s]",    "5MB/s]",
-                                              "6MB/s]",      "7MB/s]",     "8MB/s]",    "9MB/s]"};
+constexpr std::string_view kWorkBarWords[] = {
+    "examples/s]", " docs/s]", " files/s]", " rows/s]", "0MB/s]", "1MB/s]", "2MB/s]",
+    "3MB/s]",      "4MB/s]",   "5MB/s]",    "6MB/s]",   "7MB/s]", "8MB/s]", "9MB/s]"};
 
 }  // namespace
 
