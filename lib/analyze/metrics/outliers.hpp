@@ -28,7 +28,7 @@ struct OutlierParams {
   Nanoseconds window = 600 * kSecond;  // T, Aegis §5.1
   // Where T holds too few samples (Prometheus keeps one in minutes), it may grow up to this until
   // it holds enough.
-  Nanoseconds longest = 3600 * kSecond;
+  Nanoseconds longest = 7200 * kSecond;
   Nanoseconds bin = 0;  // 0: a twentieth of T, or what the samples need
   int carry = 2;  // bins that a value holds for when the next one is late (clocks are not aligned)
   double share = 0.9;      // of the bins of T; 1 would lose every machine that misses one scrape
