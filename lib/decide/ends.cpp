@@ -1,5 +1,4 @@
-// Steps that end the walk without a fault to name: nothing collected, nothing failed, somebody
-// asked for it, nobody knows.
+// Jobs that ended without a fault to name: nothing was collected, or nothing failed.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -35,21 +34,21 @@ bool ended_well(const Walk& w) {
 
 namespace {
 
-// Something that was over before this run of the job began.
-bool before_this_run(const AttemptHistory& h, const std::optional<Nanoseconds>& end,
-                     Nanoseconds uncertainty, const Evidence& place) {
+bool over_before(const AttemptHistory& h, const std::optional<Nanoseconds>& end,
+                 Nanoseconds uncertainty, const Evidence& place) {
   if (end) return h.start && *end + uncertainty < *h.start;
   return h.first_step && place.member == h.first_step->member && place.line < h.first_step->line;
 }
+}  // namespace
+
 bool before_this_run(const AttemptHistory& h, const Finding& f) {
-  if (f.start) return before_this_run(h, f.end ? f.end : f.start, f.uncertainty, {});
+  if (f.start) return over_before(h, f.end ? f.end : f.start, f.uncertainty, {});
   // Without a time all of its lines must stand before, not only those that are kept as evidence.
   return f.count <= f.evidence.size() && !f.evidence.empty() &&
          std::all_of(f.evidence.begin(), f.evidence.end(),
-                     [&](const Evidence& e) { return before_this_run(h, {}, 0, e); });
+                     [&](const Evidence& e) { return over_before(h, {}, 0, e); });
 }
 
-// The scheduler's word that ended an earlier run, after which the job ran again: the last one.
 const Finding* earlier_word(const Walk& w) {
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -58,6 +57,8 @@ const Finding* earlier_word(const Walk& w) {
       out = &f;
   return out;
 }
+
+namespace {
 
 // That word, and the clean-up that came with it.
 bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
@@ -109,7 +110,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
   std::int64_t worst = 0;
   for (const ExitFact& x : w.incident.exits)
     if (x.code != 0 && !torn_down(w, x) &&
-        !(word != nullptr && before_this_run(w.incident.history, x.time, 0, x.evidence) &&
+        !(word != nullptr && over_before(w.incident.history, x.time, 0, x.evidence) &&
           !(x.time && word->start && *x.time + 2 * kSecond < *word->start)))
       worst = x.code;
   const bool zero = ended_well(w);
@@ -333,308 +334,6 @@ Answer gpu_throttled(Walk& w) {
     if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
   next(v, NextKind::collect, say(Phrase::collect_gpu_state));
   return taken(say(Phrase::class_on_place, from.front()->event_class, list(hosts)));
-}
-
-namespace {
-
-// The job still made steps minutes later, or failed hours later: the word was another job's.
-bool outlived(const Walk& w, const Finding& word, const std::optional<Nanoseconds>& said) {
-  const auto before = [&](const std::optional<Nanoseconds>& sign, Nanoseconds slack) {
-    return said && sign && *said + word.uncertainty + slack < *sign && !zones_apart(*said, *sign);
-  };
-  return before(w.incident.last_progress, w.params.cleanup) ||
-         before(w.first.first_consequence, 2 * kHour);
-}
-
-// In one log with the scheduler's word, and before it.
-bool printed_before(const Evidence& e, const Finding& word) {
-  bool same_log = false;
-  for (const Evidence& said : word.evidence) {
-    if (said.member != e.member) continue;
-    same_log = true;
-    if (said.line <= e.line) return false;
-  }
-  return same_log;
-}
-
-// In its log, and all of it behind it: what processes print that are being ended. Where steps
-// follow the word it ended an earlier run.
-bool printed_after(const Walk& w, const Finding& f, const Finding& word) {
-  const auto& last = w.incident.last_step;
-  return !f.evidence.empty() &&
-         std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
-           return std::any_of(
-               word.evidence.begin(), word.evidence.end(), [&](const Evidence& said) {
-                 return said.member == e.member && said.line < e.line &&
-                        !(last && last->member == said.member && last->line > said.line);
-               });
-         });
-}
-
-// A process failed by itself, and communication with it: the log has both before the word. Of srun
-// the exit is enough: it ends the step because of it, and tells of tasks that were asked to stop
-// behind the word.
-bool failed_before_the_word(const Walk& w, const Finding& word) {
-  bool ended = false, task = false;
-  for (const ExitFact& x : w.incident.exits) {
-    if (x.code <= 0 || x.code >= 128 || !printed_before(x.evidence, word)) continue;
-    ended = true;
-    // Steps that are told elsewhere may all have come behind it.
-    task = task || (x.source == "srun" &&
-                    (!w.incident.last_step || w.incident.last_step->member == x.evidence.member));
-  }
-  if (task) return true;
-  return ended &&
-         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
-           return f.outcome == Outcome::fired && f.role == Role::cascade &&
-                  f.analysis == Analysis::classify && !f.start &&
-                  f.severity >= Severity::distributed && f.symptom != Symptom::job_hang &&
-                  std::any_of(f.evidence.begin(), f.evidence.end(),
-                              [&](const Evidence& e) { return printed_before(e, word); });
-         });
-}
-
-// A process ended itself: SIGABRT or a crash, of its own or as its shell says it.
-bool aborted(const Walk& w) {
-  return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) {
-    return x.code == -6 || x.code == -11 || x.code == 134 || x.code == 139;
-  });
-}
-
-// The scheduler's word that ended this run: the first, or that it reached its time limit.
-const Finding* word_that_ended(const Walk& w) {
-  const Finding* stop = nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (scheduler_word(f) && !before_this_run(w.incident.history, f) &&
-        !outlived(w, f, f.end ? f.end : f.start))
-      if (stop == nullptr ||
-          (f.traits.has(Trait::time_limit) && !stop->traits.has(Trait::time_limit)) ||
-          (f.start && stop->start && *f.start < *stop->start &&
-           !stop->traits.has(Trait::time_limit)))
-        stop = &f;
-  return stop;
-}
-
-}  // namespace
-
-Answer user_request(Walk& w) {
-  const Finding* stop = word_that_ended(w);
-  if (stop == nullptr) {
-    if (const Finding* word = earlier_word(w))
-      return ruled_out(
-          say(Phrase::earlier_run_ended_by_scheduler, at(word->end ? word->end : word->start)));
-    return ruled_out(say(Phrase::no_scheduler_word));
-  }
-  // Said of an earlier run or of another job, and of this one: the last time counts.
-  const auto& begun = w.incident.history.start;
-  const bool of_another =
-      begun && stop->start && stop->end && *stop->start < *begun && *stop->end >= *begun;
-  const std::optional<Nanoseconds> when =
-      of_another || outlived(w, *stop, stop->start) ? stop->end : stop->start;
-  if (const auto stood = stood_until(w, when))
-    return ruled_out(say(Phrase::stood_before_word, human_duration(*stood)));
-  if (slow_until_word(w, *stop) != nullptr) return ruled_out(say(Phrase::slow_until_word));
-  // What fails shortly after the word is clean-up; what fails much later failed in a run that went
-  // on or came after.
-  const bool cause_after = w.best() != nullptr && w.best()->start && when &&
-                           *w.best()->start - w.best()->uncertainty > *when + 5 * kSecond &&
-                           *w.best()->start < *when + w.params.cleanup;
-  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network &&
-      w.best()->kind != CauseKind::device_or_program && w.best()->kind != CauseKind::outside)
-    return ruled_out(say(Phrase::error_before_scheduler));
-  for (const Finding& f : w.incident.findings) {
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::by_gpu) &&
-        !(f.start && when && *f.start > *when))
-      return ruled_out(say(Phrase::rank_reports_cuda_error));
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
-        f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
-        f.symptom != Symptom::job_hang && aborted(w) && !printed_after(w, f, *stop))
-      return ruled_out(say(Phrase::aborted_undated));
-    // Nobody waits for half an hour because the scheduler ends the job.
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == Symptom::job_hang &&
-        !(f.start && when) && timed_out(w))
-      return ruled_out(say(Phrase::timed_out_scheduler_undated));
-    if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
-    if (when && *f.start + f.uncertainty + 2 * kSecond < *when)
-      return ruled_out(say(Phrase::communication_failed_before_scheduler));
-    if (when && f.symptom == Symptom::job_hang && *f.start > *when + 5 * kMinute &&
-        !zones_apart(*f.start, *when) && timed_out(w))
-      return ruled_out(say(Phrase::waited_on_after_scheduler));
-    // As near as the clocks allow: whoever is asked to stop does not abort.
-    if (when && *f.start < *when && f.symptom != Symptom::job_hang &&
-        f.severity >= Severity::distributed && aborted(w))
-      return ruled_out(say(Phrase::aborted_with_scheduler));
-  }
-  // Whoever looks at the stacks of a job that stands ends it.
-  if (stop->traits.has(Trait::scheduler_ended))
-    for (const Finding& f : w.incident.findings)
-      if (f.analysis == Analysis::hang && f.outcome == Outcome::fired)
-        return ruled_out(say(Phrase::ranks_were_waiting));
-  if (stop->traits.has(Trait::scheduler_ended) && failed_before_the_word(w, *stop))
-    return ruled_out(say(Phrase::communication_failed_before_scheduler));
-  if (stop->traits.has(Trait::scheduler_ended) &&
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
-                  [](const Finding& f) {
-                    return f.outcome == Outcome::fired && f.role == Role::confirmation &&
-                           f.traits.has(Trait::nonzero_exit);
-                  }) &&
-      !when)
-    return ruled_out(say(Phrase::process_failed_scheduler_undated));
-  w.verdict.action = Action::none;
-  w.verdict.symptom = Symptom::none;
-  w.verdict.start = when;
-  w.verdict.summary = stop->traits.has(Trait::time_limit)
-                          ? say(Phrase::time_limit, at(when))
-                          : say(Phrase::scheduler_ended_job, inside(stop->title), at(when));
-  w.verdict.summary += in_its_words(*stop);
-  target(w.verdict, {SubjectKind::job, "job"}, confidence::kSchedulerEnded, {stop->id});
-  return taken(say(Phrase::no_error_before, stop->event_class));
-}
-
-// A difference of versions or settings is harmless on most days: it is the answer only when
-// communication failed, nothing before this step says why, and the setting is one that
-// communication hangs on.
-namespace {
-
-bool explains_communication(const Finding& f) {
-  const auto* setting = std::get_if<SettingFacts>(&f.facts);
-  return setting != nullptr && setting->explains == "communication";
-}
-
-}  // namespace
-
-Answer config_check(Walk& w) {
-  std::vector<const Finding*> from;
-  std::size_t others = 0;
-  bool compared = false;
-  for (const Finding& f : w.incident.findings) {
-    if (f.analysis != Analysis::drift) continue;
-    compared = compared || f.outcome != Outcome::not_enough_evidence;
-    if (f.outcome != Outcome::fired) continue;
-    if ((f.severity == Severity::warning || f.severity == Severity::critical) &&
-        explains_communication(f))
-      from.push_back(&f);
-    else
-      ++others;
-  }
-  if (!compared) return not_enough(say(Phrase::settings_of_one_host));
-  if (from.empty())
-    return ruled_out(others == 0   ? say(Phrase::settings_equal)
-                     : others == 1 ? say(Phrase::setting_differs_harmlessly)
-                                   : say(Phrase::settings_differ_harmlessly, others));
-  // Time-outs alone are a hang: a rank that stopped explains them better.
-  const Finding* broke = nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (broke == nullptr && f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-        f.role == Role::cascade && f.symptom != Symptom::job_hang &&
-        f.severity >= Severity::distributed)
-      broke = &f;
-  if (broke == nullptr) return ruled_out(say(Phrase::settings_differ_nothing_broke));
-  sort_rows(from, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
-  // What does not fit shows when communicators are set up: a job that completed steps ran with it.
-  // Where the connections that broke first have no common end, one host that differs from all
-  // others is the answer all the same (Aegis algorithm 1).
-  const bool ran = w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress;
-  const bool no_common_end =
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-        return f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out;
-      });
-  if (ran && !(no_common_end && from.front()->hosts.size() == 1 && w.incident.hosts >= 4)) {
-    next(w.verdict, NextKind::plan, say(Phrase::make_settings_equal, from.front()->subject.id));
-    return ruled_out(say(Phrase::setting_differs_job_ran, from.front()->subject.id));
-  }
-  std::set<Host> reporters, odd;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-        f.role == Role::cascade && f.severity >= Severity::distributed)
-      reporters.insert(f.hosts.begin(), f.hosts.end());
-  for (const Finding* f : from) odd.insert(f->hosts.begin(), f->hosts.end());
-  if (!reporters.empty() && !odd.empty() && reporters.size() <= w.params.few_reporters &&
-      std::none_of(reporters.begin(), reporters.end(),
-                   [&](const Host& host) { return odd.count(host) > 0; }))
-    return ruled_out(say(Phrase::reporters_have_majority_settings, list(reporters)));
-  Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.precision = Precision::candidates;
-  v.symptom = broke->symptom;
-  v.start = broke->start;
-  std::set<Host> hosts;
-  for (std::size_t i = 0; i < from.size() && i < 3; ++i) {
-    target(v, from[i]->subject,
-           from[i]->severity == Severity::critical ? confidence::kSettingCritical
-                                                   : confidence::kSettingDiffers,
-           {from[i]->id});
-    hosts.insert(from[i]->hosts.begin(), from[i]->hosts.end());
-  }
-  std::size_t named = 0;
-  for (const Host& host : hosts)
-    if (named++ < 8) target(v, {SubjectKind::host, host}, confidence::kHostOfSetting, ids(from));
-  v.summary = say(Phrase::setting_explains_connections, from.front()->why);
-  for (std::size_t i = 0; i < from.size() && i < 3; ++i)
-    if (!from[i]->advice.empty()) next(v, NextKind::plan, from[i]->advice);
-  next(v, NextKind::collect, say(Phrase::collect_drift));
-  return taken(say(Phrase::setting_differs, from.front()->subject.id));
-}
-
-namespace {
-
-// Whether the machines were at work when it crashed: processes that never came together were kept
-// from it by addresses, settings or time-outs, and tests of GPUs show nothing of that.
-bool machines_at_work(const Walk& w) {
-  if (w.incident.last_iteration || w.incident.last_progress) return true;
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-    return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
-           f.role == Role::cascade && f.severity >= Severity::distributed &&
-           !f.traits.has_any({Trait::rendezvous, Trait::rendezvous_timeout, Trait::store_unreached,
-                              Trait::store_lost, Trait::launcher_failed, Trait::process_end,
-                              Trait::nonzero_exit});
-  });
-}
-
-}  // namespace
-
-Answer not_enough_evidence(Walk& w) {
-  Verdict& v = w.verdict;
-  const bool hang = timed_out(w);
-  const bool crash =
-      after_effects(w) || std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
-                                      [](const ExitFact& x) { return x.code != 0; });
-  const std::vector<const Finding*> leads = strongest_leads(w);
-  v.precision = Precision::candidates;
-  if (hang) {
-    v.action = Action::investigate;
-    v.symptom = Symptom::job_hang;
-    v.summary = say(Phrase::hung_nobody_named);
-    next(v, NextKind::collect, say(Phrase::stacks_of_all_while_hanging, kDumpStacks));
-    next(v, NextKind::collect, say(Phrase::recorder_and_ncclras));
-  } else if (crash) {
-    const bool at_work = machines_at_work(w);
-    v.action = at_work ? Action::checks : Action::investigate;
-    for (const Finding& f : w.incident.findings)
-      if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != Symptom::none)
-        v.symptom = f.symptom;
-    v.summary = leads.empty() ? say(Phrase::crashed_no_cause) : say(Phrase::crashed_nothing_proven);
-    if (leads.empty() && at_work) v.request = say(Phrase::request_stop_time_checks);
-    if (w.incident.uses_gpus && at_work) next(v, NextKind::plan, say(Phrase::stop_time_checks));
-    for (const Finding& f : w.incident.findings)
-      if (f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out &&
-          f.hosts.size() > w.params.few_reporters)
-        halve(v, f.hosts);
-  } else {
-    v.action = Action::investigate;
-    v.summary = say(Phrase::trouble_without_cause);
-  }
-  for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start &&
-        (!v.start || *f.start < *v.start))
-      v.start = f.start;
-  quote_leads(w, leads);
-  next(v, NextKind::collect,
-       w.incident.uses_gpus ? say(Phrase::collect_host_state)
-                            : say(Phrase::collect_kernel_logs_short));
-  if (w.incident.uses_gpus) next(v, NextKind::collect, say(Phrase::collect_nccl_debug));
-  if (!w.incident.has_rank_map) next(v, NextKind::collect, say(Phrase::collect_job_json));
-  return taken(say(Phrase::nothing_else_applies));
 }
 
 }  // namespace culprit::decide

@@ -119,6 +119,12 @@ const Finding* slow_until_word(const Walk& w, const Finding& word);
 // Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp
 bool ended_well(const Walk& w);
 
+// Something that was over before this run of the job began. ends.cpp
+bool before_this_run(const AttemptHistory& h, const Finding& f);
+// The scheduler's word that ended an earlier run, after which the job ran again: the last one.
+// ends.cpp
+const Finding* earlier_word(const Walk& w);
+
 // What machines report at moments that nothing ties to the job: it may have ended it, or is another
 // story beside a job that only its own output tells of.
 enum class Unplaced { counts, left_out };
@@ -132,8 +138,7 @@ const Finding* loss_that_stayed_high(const Walk& w);
 // The same cause, where a diagnostic that was run after wrong numbers bears them out. numerics.cpp
 std::optional<Answer> borne_out(Walk& w, const Cause& c);
 
-// The kinds, each in the file that it belongs to: ends.cpp, faults.cpp, numerics.cpp,
-// process_ends.cpp, communication.cpp, waiting.cpp, slowness.cpp.
+// The kinds; the tour of the library says which file each is in.
 #define CULPRIT_STEP(step) Answer step(Walk& w);
 CULPRIT_KINDS(CULPRIT_STEP)
 #undef CULPRIT_STEP

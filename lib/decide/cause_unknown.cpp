@@ -1,0 +1,70 @@
+// Nobody knows: what is known is quoted, and what would tell is asked for.
+#include <algorithm>
+
+#include "decide/walk.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+// Whether the machines were at work when it crashed: processes that never came together were kept
+// from it by addresses, settings or time-outs, and tests of GPUs show nothing of that.
+bool machines_at_work(const Walk& w) {
+  if (w.incident.last_iteration || w.incident.last_progress) return true;
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+    return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
+           f.role == Role::cascade && f.severity >= Severity::distributed &&
+           !f.traits.has_any({Trait::rendezvous, Trait::rendezvous_timeout, Trait::store_unreached,
+                              Trait::store_lost, Trait::launcher_failed, Trait::process_end,
+                              Trait::nonzero_exit});
+  });
+}
+
+}  // namespace
+
+Answer not_enough_evidence(Walk& w) {
+  Verdict& v = w.verdict;
+  const bool hang = timed_out(w);
+  const bool crash =
+      after_effects(w) || std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
+                                      [](const ExitFact& x) { return x.code != 0; });
+  const std::vector<const Finding*> leads = strongest_leads(w);
+  v.precision = Precision::candidates;
+  if (hang) {
+    v.action = Action::investigate;
+    v.symptom = Symptom::job_hang;
+    v.summary = say(Phrase::hung_nobody_named);
+    next(v, NextKind::collect, say(Phrase::stacks_of_all_while_hanging, kDumpStacks));
+    next(v, NextKind::collect, say(Phrase::recorder_and_ncclras));
+  } else if (crash) {
+    const bool at_work = machines_at_work(w);
+    v.action = at_work ? Action::checks : Action::investigate;
+    for (const Finding& f : w.incident.findings)
+      if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != Symptom::none)
+        v.symptom = f.symptom;
+    v.summary = leads.empty() ? say(Phrase::crashed_no_cause) : say(Phrase::crashed_nothing_proven);
+    if (leads.empty() && at_work) v.request = say(Phrase::request_stop_time_checks);
+    if (w.incident.uses_gpus && at_work) next(v, NextKind::plan, say(Phrase::stop_time_checks));
+    for (const Finding& f : w.incident.findings)
+      if (f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out &&
+          f.hosts.size() > w.params.few_reporters)
+        halve(v, f.hosts);
+  } else {
+    v.action = Action::investigate;
+    v.summary = say(Phrase::trouble_without_cause);
+  }
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start &&
+        (!v.start || *f.start < *v.start))
+      v.start = f.start;
+  quote_leads(w, leads);
+  next(v, NextKind::collect,
+       w.incident.uses_gpus ? say(Phrase::collect_host_state)
+                            : say(Phrase::collect_kernel_logs_short));
+  if (w.incident.uses_gpus) next(v, NextKind::collect, say(Phrase::collect_nccl_debug));
+  if (!w.incident.has_rank_map) next(v, NextKind::collect, say(Phrase::collect_job_json));
+  return taken(say(Phrase::nothing_else_applies));
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,302 @@
+// Faults of programs: exceptions, illegal accesses, crashes.
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "decide/walk.hpp"
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+#include "model/ranges.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+// The setting in which the GPUs of that host differ from all others; nullptr: none.
+const Finding* other_gpus_of(const Walk& w, const Host& host) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::drift && f.outcome == Outcome::fired &&
+        f.hosts == std::vector<Host>{host} && f.subject.id.starts_with("gpu.product"))
+      return &f;
+  return nullptr;
+}
+
+// Out of memory on one machine alone, whose GPUs are not like the others'.
+bool memory_of_one_host(Walk& w, const Cause& c) {
+  std::set<Host> hosts;
+  std::set<Rank> ranks;
+  for (const Finding* f : c.findings) {
+    if (!f->traits.has(Trait::gpu_memory_full)) return false;
+    hosts.insert(f->hosts.begin(), f->hosts.end());
+    ranks.insert(f->ranks.begin(), f->ranks.end());
+  }
+  if (hosts.size() != 1 || w.incident.hosts < 2) return false;
+  const Host& host = *hosts.begin();
+  const Finding* drift = other_gpus_of(w, host);
+  if (drift == nullptr) return false;
+  Verdict& v = w.verdict;
+  v.action = Action::repair;
+  v.symptom = c.findings.front()->symptom;
+  v.start = c.start;
+  v.precision = Precision::exact;
+  std::vector<std::string> because = ids(c.findings);
+  because.push_back(drift->id);
+  target(v, {SubjectKind::host, host}, confidence::kExceptionKnown, because);
+  v.summary = say(Phrase::host_out_of_gpu_memory, host, at(c.start), drift->why);
+  next(v, NextKind::plan, say(Phrase::same_gpus_in_job));
+  return true;
+}
+
+// The same in an earlier run, on ranks that are not among these.
+bool other_ranks_had(const Walk& w, const std::string& event_class, const std::set<Rank>& ranks) {
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+    return f.event_class == event_class && f.analysis == Analysis::classify && !f.hearsay &&
+           f.outcome == Outcome::ruled_out && !f.ranks.empty() &&
+           std::none_of(f.ranks.begin(), f.ranks.end(),
+                        [&](Rank r) { return ranks.count(r) != 0; });
+  });
+}
+
+}  // namespace
+
+Answer user_code(Walk& w) {
+  const Cause* c = w.best(CauseKind::program);
+  if (c == nullptr) return ruled_out(say(Phrase::no_exception_first));
+  if (memory_of_one_host(w, *c))
+    return taken(say(Phrase::memory_of_odd_host, w.verdict.targets.front().subject.id));
+  Verdict& v = w.verdict;
+  const Finding* f = c->findings.front();
+  for (const Finding* one : c->findings)  // a place in the code says more than a line without one
+    if (one->subject.kind == SubjectKind::code && f->subject.kind != SubjectKind::code) f = one;
+  std::set<Rank> ranks;
+  for (const Finding* one : c->findings)
+    if (one->event_class == f->event_class) ranks.insert(one->ranks.begin(), one->ranks.end());
+  const bool memory = f->traits.has(Trait::gpu_memory_full);
+  const Text what = line_of(*f).exception.empty() ? f->title : Text(line_of(*f).exception);
+  v.symptom = f->symptom;
+  v.start = c->start;
+  const std::vector<std::string> rank_names = [&] {
+    std::vector<std::string> out;
+    for (const auto r : ranks) out.push_back(std::to_string(number_of(r)));
+    return out;
+  }();
+  // One rank after the other, run by run: no GPU of one of them, but what all have to hold.
+  const bool others_before = memory && other_ranks_had(w, f->event_class, ranks);
+  if (memory && ranks.size() == 1 && w.incident.ranks > 1 && !others_before) {
+    v.action = Action::investigate;
+    v.precision = Precision::candidates;
+    target(v, {SubjectKind::rank, rank_names[0]}, confidence::kMemoryOfOneRank, ids(c->findings));
+    v.summary = say(Phrase::rank_out_of_gpu_memory, rank_names[0], at(c->start));
+    next(v, NextKind::command,
+         std::string("nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory --format=csv   # "
+                     "on that host, before the next start"));
+    advise(v, *c);
+    return taken(say(Phrase::cuda_oom_on_one_rank));
+  }
+  v.action = Action::rollback;
+  if (f->subject.kind == SubjectKind::code)
+    target(v, f->subject,
+           f->traits.has(Trait::any_exception) ? confidence::kExceptionPlain
+                                               : confidence::kExceptionKnown,
+           ids(c->findings));
+  if (ranks.size() == 1)
+    target(v, {SubjectKind::rank, rank_names[0]}, confidence::kExceptionRank, ids(c->findings));
+  if (v.targets.empty())
+    target(v, {SubjectKind::code, "the program"}, confidence::kProgramUnplaced, ids(c->findings));
+  const std::string function = line_of(*f).function;
+  const Text place = f->subject.kind != SubjectKind::code
+                         ? Text()
+                         : say(Phrase::at_place, f->subject.id) +
+                               (function.empty() ? Text() : say(Phrase::in_brackets, function));
+  const std::string said = quoted(message_of(*f), 140);
+  if (ranks.size() == 1)
+    v.summary =
+        say(Phrase::program_failed_on_rank, rank_names[0], said.empty() ? what : said, place);
+  else if (ranks.empty())
+    v.summary = say(Phrase::program_failed, said.empty() ? what : said, place);
+  else
+    v.summary =
+        say(Phrase::program_failed_on_ranks, ranks.size(), said.empty() ? what : said, place);
+  if (ranks.size() == 1 && w.incident.ranks > 1)
+    next(v, NextKind::plan, say(Phrase::only_rank_failed_this_way, rank_names[0]));
+  next(v, NextKind::plan,
+       memory ? say(Phrase::reduce_memory)
+              : say(Phrase::go_back_or_fix, f->subject.kind == SubjectKind::code
+                                                ? Text(f->subject.id)
+                                                : say(Phrase::the_program)));
+  return taken(say(Phrase::exception_at_on, what, place,
+                   ranks.empty()       ? say(Phrase::unnamed_ranks)
+                   : ranks.size() == 1 ? say(Phrase::rank_named, rank_names[0])
+                                       : say(Phrase::ranks_counted, ranks.size())));
+}
+
+// GPUs on which earlier runs of the job ended with an illegal access: the driver reports it when
+// the program does.
+static std::set<std::string> gpus_of_runs_before(const Walk& w) {
+  std::set<std::string> out;
+  const auto when = [&](const Finding& f, const Finding& xid) {
+    return (f.start && std::abs(*f.start - *xid.start) < w.params.same_moment) ||
+           (f.end && std::abs(*f.end - *xid.start) < w.params.same_moment);
+  };
+  for (const Finding& f : w.incident.findings) {
+    if (!f.traits.has(Trait::illegal_access) || f.hearsay || !w.incident.job_start || !f.end ||
+        *f.end >= *w.incident.job_start || line_of(f).speaker != Speaker::job)
+      continue;
+    for (const Finding& xid : w.incident.findings)
+      if (xid.traits.has(Trait::access_fault) && xid.subject.kind == SubjectKind::gpu &&
+          xid.start && when(f, xid))
+        out.insert(xid.subject.id);
+  }
+  return out;
+}
+
+namespace {
+
+// The GPU that all these ranks were: the same of one machine of several, which one run gives to one
+// rank alone.
+struct OneGpu {
+  Host host;
+  LocalRank local{};
+};
+std::optional<OneGpu> one_gpu_of(const Case& incident, const std::set<Rank>& ranks) {
+  if (ranks.size() < 2 || incident.hosts < 2) return std::nullopt;
+  std::optional<OneGpu> out;
+  for (const Rank rank : ranks) {
+    const auto place = std::find_if(incident.places.begin(), incident.places.end(),
+                                    [&](const auto& one) { return one.first == rank; });
+    const auto local = incident.local_ranks.find(rank);
+    if (place == incident.places.end() || local == incident.local_ranks.end()) return std::nullopt;
+    if (out && (out->host != place->second || out->local != local->second)) return std::nullopt;
+    out = OneGpu{place->second, local->second};
+  }
+  return out;
+}
+
+}  // namespace
+
+Answer illegal_access(Walk& w) {
+  const Cause* c = w.best(CauseKind::device_or_program);
+  if (c == nullptr) return ruled_out(say(Phrase::no_illegal_access_first));
+  std::set<std::string> devices;
+  std::set<Rank> ranks;
+  std::optional<Nanoseconds> low, high;
+  const Finding* place = nullptr;
+  for (const Finding* f : c->findings) {
+    if (f->subject.kind == SubjectKind::gpu) devices.insert(f->subject.id);
+    ranks.insert(f->ranks.begin(), f->ranks.end());
+    if (f->subject.kind == SubjectKind::code && place == nullptr) place = f;
+  }
+  const std::set<std::string> before = gpus_of_runs_before(w);
+  devices.insert(before.begin(), before.end());
+  // Each time that this GPU ran into the fault, also in earlier attempts and runs.
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.traits.has(Trait::access_fault) &&
+        f.subject.kind == SubjectKind::gpu && devices.count(f.subject.id) > 0) {
+      if (f.start && (!low || *f.start < *low)) low = f.start;
+      if (f.end && (!high || *f.end > *high)) high = f.end;
+    }
+  Verdict& v = w.verdict;
+  v.symptom = Symptom::cuda_error;
+  v.start = c->start;
+  if (const auto one = one_gpu_of(w.incident, ranks); one && devices.size() < 2) {
+    v.action = Action::isolate;
+    v.precision = Precision::exact;
+    target(v, {SubjectKind::host, one->host}, confidence::kDeviceAgainAndAgain, ids(c->findings));
+    v.summary = say(Phrase::one_gpu_as_several_ranks, number_of(one->local), one->host,
+                    inside(c->findings.front()->title),
+                    to_ranges(std::vector<Rank>(ranks.begin(), ranks.end())));
+    drain(w, one->host, c->findings.front()->event_class);
+    next(v, NextKind::plan, say(Phrase::field_diagnostic_of_gpu));
+    return taken(say(Phrase::same_gpu_in_each_run));
+  }
+  if (devices.size() > 1 || (devices.empty() && ranks.size() > 1)) {
+    v.action = Action::rollback;
+    target(v, place != nullptr ? place->subject : Subject{SubjectKind::code, "the program"},
+           confidence::kSameOnSeveral, ids(c->findings));
+    v.summary = say(Phrase::illegal_access_everywhere,
+                    devices.empty() ? say(Phrase::ranks_counted, ranks.size())
+                                    : say(Phrase::gpus_counted, devices.size()),
+                    at(c->start));
+    next(v, NextKind::plan, say(Phrase::find_the_kernel));
+    return taken(say(Phrase::fault_on_several_gpus));
+  }
+  const bool repeated = devices.size() == 1 && low && high && *high - *low > w.params.same_burst;
+  if (repeated) {
+    const std::string gpu = *devices.begin();
+    v.action = Action::isolate;
+    if (const std::size_t end = gpu.find('/'); end != std::string::npos)  // else of no known host
+      target(v, {SubjectKind::host, gpu.substr(0, end)}, confidence::kDeviceAgainAndAgain,
+             ids(c->findings));
+    target(v, {SubjectKind::gpu, gpu}, confidence::kDeviceAgainAndAgain, ids(c->findings));
+    v.summary = say(Phrase::one_gpu_again_and_again, human_duration(*high - *low), gpu);
+    next(v, NextKind::plan, say(Phrase::field_diagnostic_of_gpu));
+    return taken(say(Phrase::fault_on_one_gpu_repeated));
+  }
+  v.action = Action::checks;
+  v.precision = Precision::candidates;
+  for (const std::string& gpu : devices)
+    target(v, {SubjectKind::gpu, gpu}, confidence::kIllegalAccessOnce, ids(c->findings));
+  if (devices.empty() && ranks.size() == 1)
+    target(v, {SubjectKind::rank, std::to_string(number_of(*ranks.begin()))},
+           confidence::kIllegalAccessOnce, ids(c->findings));
+  v.summary = say(Phrase::illegal_access_once, c->findings.front()->title, at(c->start));
+  next(v, NextKind::plan, say(Phrase::checks_of_gpu));
+  return taken(say(Phrase::one_occurrence));
+}
+
+// What others report that ends processes in this way, a node that is gone; else the crash itself.
+static const Finding& because_of(const Walk& w, const Finding& crash) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
+        f.role == Role::cascade && leads_to(f, crash.event_class) && line_of(f).peer)
+      return f;
+  return crash;
+}
+
+Answer process_crash(Walk& w) {
+  const Cause* c = w.best(CauseKind::crash);
+  if (c == nullptr) return ruled_out(say(Phrase::no_crash_first));
+  const Finding& f = *c->findings.front();
+  Verdict& v = w.verdict;
+  v.action = Action::investigate;
+  v.symptom = f.symptom;
+  v.start = c->start;
+  v.precision = Precision::candidates;
+  std::set<Rank> ranks;
+  for (const Finding* one : c->findings) ranks.insert(one->ranks.begin(), one->ranks.end());
+  // The same crash in processes on other machines, also of other attempts.
+  std::set<Host> hosts;
+  for (const Finding& one : w.incident.findings)
+    if (one.analysis == Analysis::classify && one.outcome == Outcome::fired && !one.hearsay &&
+        one.event_class == f.event_class && one.role == Role::root)
+      hosts.insert(one.hosts.begin(), one.hosts.end());
+  if (hosts.size() >= 2) {
+    v.action = Action::rollback;
+    target(v, {SubjectKind::code, "the program"}, confidence::kSameOnSeveral, ids(c->findings));
+    v.summary = say(Phrase::same_crash_on_hosts, hosts.size(), inside(f.title), at(c->start));
+    next(v, NextKind::plan, say(Phrase::debug_the_crash));
+    advise(v, *c);
+    return taken(say(Phrase::class_on_hosts, f.event_class, list(hosts)));
+  }
+  for (const Rank r : ranks)
+    if (v.targets.size() < 4)
+      target(v, {SubjectKind::rank, std::to_string(number_of(r))}, confidence::kCrashOnce,
+             ids(c->findings));
+  std::vector<std::string> who;
+  for (const Rank r : ranks)
+    if (who.size() < 4) who.push_back(fmt::format("rank {}", r));
+  if (who.empty()) who.assign(c->hosts.begin(), c->hosts.end());
+  const Finding& told = because_of(w, f);
+  if (const auto& peer = line_of(told).peer; &told != &f && peer) who = {*peer};
+  v.summary = say(Phrase::process_crashed, who.empty() ? Text() : say(Phrase::on_place, list(who)),
+                  at(c->start), inside(told.title), in_its_words(told));
+  next(v, NextKind::plan, say(Phrase::keep_core_dump));
+  advise(v, *c);
+  return taken(say(Phrase::class_once, f.event_class));
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,115 @@
+// What ran out: memory, disks, limits.
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "decide/walk.hpp"
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+std::string shared_path(const std::string& text) {
+  for (std::size_t at = text.find('/'); at != std::string::npos; at = text.find('/', at + 1)) {
+    const std::size_t end = std::min(text.find_first_of(" '\":,)", at), text.size());
+    const std::string path = text.substr(at, end - at);
+    for (const std::string_view name :
+         {"lustre", "gpfs", "nfs", "weka", "beegfs", "vast", "fsx", "efs", "ceph", "juicefs", "s3",
+          "gcs", "oss", "shared", "home", "filestore", "panfs", "daos"}) {
+      const std::size_t found = path.find("/" + std::string(name));
+      if (found == std::string::npos) continue;
+      const std::size_t after = found + 1 + name.size();
+      if (after < path.size() && path[after] != '/' &&
+          !isdigit(static_cast<unsigned char>(path[after])) && path[after] != '-' &&
+          path[after] != '_')
+        continue;
+      return path.substr(0, std::min(path.find('/', after), path.size()));
+    }
+    at = end;
+    if (at == text.size()) break;
+  }
+  return {};
+}
+
+}  // namespace
+
+Answer resources(Walk& w) {
+  const Cause* c = w.best(CauseKind::resource);
+  if (c == nullptr) return ruled_out(say(Phrase::no_resource_ran_out_first));
+  const Finding& f = *c->findings.front();
+  Verdict& v = w.verdict;
+  v.action = Action::repair;
+  v.symptom = f.symptom;
+  v.start = c->start;
+  // A full file system that several hosts see, or whose path is a shared one, is no host's.
+  const std::string path = shared_path(message_of(f));
+  if (f.symptom == Symptom::insufficient_disk_space && (!path.empty() || c->hosts.size() >= 2)) {
+    target(v, {SubjectKind::storage, path.empty() ? "shared file system" : path},
+           confidence::kSharedSpaceFull, ids(c->findings));
+    v.summary = say(Phrase::shared_file_system_full, path.empty() ? say(Phrase::of_the_job) : path,
+                    at(c->start));
+    advise(v, *c);
+    return taken(say(Phrase::class_on_place, f.event_class,
+                     path.empty() ? say(Phrase::hosts_counted, c->hosts.size()) : path));
+  }
+  const bool limit = f.remedy == "raise_limit" || f.remedy == "enlarge_shm" ||
+                     f.remedy == "fix_launch" || f.remedy == "fix_path";
+  // What ran out for one process after the other is what all of them need.
+  std::set<std::string> subjects;
+  for (const Finding* one : c->findings)
+    if (one->event_class == f.event_class) subjects.insert(one->subject.id);
+  // A scheduler's line without the machine says the same of it as the machine's own.
+  const Finding* of_host = nullptr;
+  if ((f.subject.kind == SubjectKind::job || f.subject.kind == SubjectKind::host) &&
+      c->hosts.size() == 1 && subjects.size() <= 2)
+    for (const Finding* one : c->findings)
+      if (of_host == nullptr && one->subject == Subject{SubjectKind::host, c->hosts.front()})
+        of_host = one;
+  // What ran out on one machine now and on another before is what the job needs of each.
+  const bool elsewhere =
+      of_host != nullptr &&
+      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
+        return one.event_class == f.event_class && one.analysis == Analysis::classify &&
+               one.outcome == Outcome::fired && !one.hearsay && one.host &&
+               *one.host != *of_host->host &&
+               (one.origin == Origin::any || line_of(one).names_trainer) &&
+               (w.incident.job_hosts.empty() ||
+                std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(),
+                                   *one.host));
+      });
+  if (limit)
+    target(v,
+           {SubjectKind::config, f.remedy == "enlarge_shm"   ? "size of /dev/shm"
+                                 : f.remedy == "raise_limit" ? "memory limit of the job"
+                                                             : f.remedy},
+           confidence::kLimitReached, ids(c->findings));
+  else if (of_host != nullptr && elsewhere)
+    target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
+  else if (of_host != nullptr)
+    target(v, of_host->subject, of_host->confidence * confidence::kPartWithoutHost,
+           ids(c->findings));
+  else if (subjects.size() > 1)
+    target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
+  else if (f.subject.kind == SubjectKind::job)
+    target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
+  else
+    target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));
+  std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
+  if (who.empty() && subjects.size() > 1)
+    who = {fmt::format("{} {}s", subjects.size(), name(f.subject.kind))};
+  else if (who.empty() && f.subject.kind != SubjectKind::job)
+    who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
+  v.summary = say(Phrase::ran_out, inside(f.title),
+                  who.empty() ? Text() : say(Phrase::on_place, list(who)), at(c->start));
+  v.summary += in_its_words(f);
+  advise(v, *c);
+  return taken(say(Phrase::two_joined, f.event_class,
+                   who.empty() ? Text() : say(Phrase::on_place, list(who))));
+}
+
+}  // namespace culprit::decide
