@@ -1038,6 +1038,8 @@ class WordedHosts {
   bool hosts(int lines, std::string_view head) const {
     if (words_.size() < 2 || lines_ * 100 < lines * 95) return false;
     if (stems_.size() == 1 && stems_.begin()->second * 100 >= lines * 95) return true;
+    const bool again = static_cast<std::size_t>(lines_) >= 2 * words_.size();  // no listing of keys
+    if (words_.size() >= 3 && again && numbered_by_letters()) return true;
     std::size_t peers = 0;
     for (const std::string_view word : words_)
       peers += head.find(fmt::format(" {}<", word)) != std::string_view::npos;
@@ -1045,6 +1047,16 @@ class WordedHosts {
   }
 
  private:
+  // "lx-train-a", "lx-train-b": they differ behind the last dash alone.
+  bool numbered_by_letters() const {
+    const std::string_view first = *words_.begin();
+    const std::string_view stem = first.substr(0, first.rfind('-') + 1);
+    return stem.size() > 1 && std::all_of(words_.begin(), words_.end(), [&](std::string_view one) {
+             return one.starts_with(stem) && one.size() > stem.size() &&
+                    one.size() <= stem.size() + 2;
+           });
+  }
+
   int lines_ = 0;
   std::map<std::string_view, int> stems_;
   std::set<std::string_view> words_;

@@ -367,6 +367,8 @@ TEST(Peel, HostHabit) {
       habit_of("ox-elm: [2026-03-07] a\nox-oak: 2026-03-07 b\nox-elm: [1] c\n").host_prefix);
   EXPECT_FALSE(habit_of("my-app: [1] a\nmy-app: [1] b\nmy-app: [1] c\n").host_prefix);
   EXPECT_FALSE(habit_of("ox-elm: a\nox-oak: b\nox-ash: c\n").host_prefix) << "keys of a listing";
+  EXPECT_TRUE(habit_of("ox-a: a\nox-b: b\nox-c: c\nox-b: d\nox-a: e\nox-c: f\n").host_prefix);
+  EXPECT_FALSE(habit_of("ox-a: a\nox-b: b\nox-c: c\n").host_prefix) << "keys of a listing";
   EXPECT_TRUE(
       habit_of("elm: closed by remote peer oak<41>\noak: a\nelm:\noak: peer elm<7>\n").host_prefix);
   EXPECT_FALSE(habit_of("srun: error: oak: a\nslurmd: b\nsrun: error: elm: c\n").host_prefix);
