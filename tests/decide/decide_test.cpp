@@ -1069,19 +1069,7 @@ TEST(ManyMachines, ThatFollowOneAfterTheOtherAreAllCounted) {
 
 // Not even a slow machine takes so long, unless each finding is held against each other one.
 TEST(ManyMachines, TakeTimeByTheirNumber) {
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr bool kChecked = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  constexpr bool kChecked = true;
-#else
-  constexpr bool kChecked = false;
-#endif
-#else
-  constexpr bool kChecked = false;
-#endif
-  // Unoptimised, and each access is checked.
-  constexpr std::chrono::seconds kMost{kChecked ? 30 : 5};
+  constexpr std::chrono::seconds kMost{CULPRIT_MOST_SECONDS};
   Case c = many(60'000,
                 [](const std::string& host, int i) { return machine(host, (i % 3600) * kSecond); });
   c.hosts = 60'000;
