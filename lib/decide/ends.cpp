@@ -1,14 +1,10 @@
 // Jobs that ended without a fault to name: nothing was collected, or nothing failed.
 #include <algorithm>
-#include <map>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
-#include "model/sort.hpp"
 
 namespace culprit::decide {
 

@@ -1,6 +1,7 @@
 #include "decide/slow_part.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "model/confidence.hpp"
 #include "model/sort.hpp"
@@ -56,8 +57,7 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
       faults.push_back(&f);
   if (faults.empty() || !shared_by_all(w, faults)) return std::nullopt;
   sort_rows(faults, [](const Finding* a, const Finding* b) {
-    return std::tuple(-static_cast<int>(a->severity), -a->count) <
-           std::tuple(-static_cast<int>(b->severity), -b->count);
+    return std::tuple(a->severity, a->count) > std::tuple(b->severity, b->count);
   });
   const Finding& first = *faults.front();
   Verdict& v = w.verdict;
@@ -66,9 +66,9 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   v.precision = Precision::group;
   Subject whom = first.subject;
   if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage)
-    whom = {
-        part == rules::StepPart::communication ? SubjectKind::network_switch : SubjectKind::storage,
-        part == rules::StepPart::communication ? "network of the job" : "remote storage"};
+    whom = part == rules::StepPart::communication
+               ? Subject{SubjectKind::network_switch, "network of the job"}
+               : Subject{SubjectKind::storage, "remote storage"};
   target(v, whom, confidence::kSharedUnnamed, ids(faults));
   v.summary = say(Phrase::slow_for_all, lasted, slow_of(slow).factor, price, slow.why,
                   inside(first.title)) +

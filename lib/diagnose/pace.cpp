@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -35,11 +36,11 @@ double in_ms(const SeriesRow& s) {
   return 0;
 }
 
-// Parts of steps by the ranks that tell of them; `logs`: those of these members instead, whose rank
-// nobody needs to know.
+// Parts of steps that are wanted, by the ranks that tell of them; those of no known rank are rank
+// 0's.
 std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analyze::Facts& facts,
                                           const std::vector<std::int64_t>& iterations,
-                                          const std::vector<MemberId>& logs = {}) {
+                                          const std::function<bool(const SeriesRow&)>& wanted) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
   std::map<std::pair<Rank, std::string>, analyze::PartSeries> found;
@@ -50,16 +51,14 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
   });
   for (const SeriesRow* s : rows) {
     const MemberRow* m = facts.member(s->member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || in_ms(*s) == 0) continue;
-    const bool wanted =
-        logs.empty() ? s->rank && analyze::part_kind(s->name) != analyze::PartKind::mixed
-                     : !s->rank && std::find(logs.begin(), logs.end(), s->member) != logs.end();
-    if (!wanted) continue;
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || in_ms(*s) == 0 || !wanted(*s))
+      continue;
     const SeriesPoints points = db.points(s->id);
     if (points.steps.empty()) continue;
-    analyze::PartSeries& part = found[{s->rank.value_or(Rank(0)), s->name}];
+    const Rank rank = s->rank.value_or(Rank(0));
+    analyze::PartSeries& part = found[{rank, s->name}];
     if (part.ms.empty()) {
-      part.rank = s->rank.value_or(Rank(0));
+      part.rank = rank;
       part.name = s->name;
       part.ms.assign(iterations.size(), kNoFigure);
     }
@@ -122,7 +121,8 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
              const analyze::FailSlowParams& params) {
   Pace out;
   std::vector<StepTable> tables;
-  for (const MemberId member : analyze::step_logs(facts)) tables.push_back(db.steps(member));
+  const std::vector<MemberId> logs = analyze::step_logs(facts);
+  for (const MemberId member : logs) tables.push_back(db.steps(member));
   out.steps = analyze::job_steps(facts, tables);
   tables.clear();
   const bool silent =
@@ -155,11 +155,15 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   std::vector<std::int64_t> iterations = out.steps.iteration;
   sort_rows(iterations);
   iterations.erase(std::unique(iterations.begin(), iterations.end()), iterations.end());
-  out.series = parts_of(db, facts, iterations);
+  out.series = parts_of(db, facts, iterations, [](const SeriesRow& s) {
+    return s.rank && analyze::part_kind(s.name) != analyze::PartKind::mixed;
+  });
   const auto& parts = out.series;
-  std::vector<analyze::PartSeries> all = parts;
-  for (analyze::PartSeries& part : parts_of(db, facts, iterations, analyze::step_logs(facts)))
-    all.push_back(std::move(part));
+  // What grew on all may be read from the log that reports the steps, whosever it is.
+  std::vector<analyze::PartSeries> all = parts_of(db, facts, iterations, [&](const SeriesRow& s) {
+    return !s.rank && std::find(logs.begin(), logs.end(), s.member) != logs.end();
+  });
+  all.insert(all.end(), parts.begin(), parts.end());
   if (all.empty()) return out;
   std::vector<double> whole(iterations.size(), kNoFigure);
   for (std::size_t i = 0; i < out.steps.size(); ++i)

@@ -105,9 +105,7 @@ PartName part_name(std::string_view text) {
   const bool both = has_any(words, {"forward", "fwd", "fw"}) &&
                     has_any(words, {"backward", "bwd", "bw"}) &&
                     !has_any(words, {"compute", "kernel"});
-  if (out.waits) out.works = false;
-  out.whole = !out.waits && (whole || both);
-  if (out.whole) out.works = false;
+  if (out.waits || whole || both) out.works = false;
   if (whole && !out.waits) out.part = StepPart::none;
   return out;
 }

@@ -24,8 +24,7 @@ bool made_longer_by(StepPart part, Symptom symptom);
 struct PartName {
   StepPart part = StepPart::none;  // what time is spent on, as far as a word says
   bool waits = false;              // a rank is held up by others in it
-  bool works = false;              // it may hold others up
-  bool whole = false;              // it holds all parts, or several that differ in that
+  bool works = false;              // it may hold others up; neither: it holds parts of both
 };
 PartName part_name(std::string_view name);
 

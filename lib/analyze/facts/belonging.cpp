@@ -96,7 +96,8 @@ class Rows {
       if (m.host && (m.belonging == Belonging::job || m.belonging == Belonging::machine))
         known_.insert(short_host(*m.host));
     for (const RankRow& r : facts.ranks)
-      if (r.host) known_.insert(short_host(*r.host));
+      if (r.host) ran_on_.insert(short_host(*r.host));
+    known_.insert(ran_on_.begin(), ran_on_.end());
     const JobPods pods(facts);
     for (const IdentityRow& i : facts.identities)  // the nodes that the job's pods ran on
       if (i.source == "pod" && i.host && i.address && pods.ours(*i.address))
@@ -116,19 +117,12 @@ class Rows {
     if (!e.traits.has(Trait::preempted) || !e.host) return false;
     const Host host = short_host(*e.host);
     if (!hosts_.empty()) return !of_job(host);
-    const auto tells = [&](const auto& one) {  // of a machine, and not this list of all of them
-      return one.host && one.host != e.host && short_host(*one.host) != host;
-    };
-    const bool others = std::any_of(facts_.ranks.begin(), facts_.ranks.end(), tells);
-    const bool own =
-        of_job(host) &&
-        std::any_of(facts_.members.begin(), facts_.members.end(), [&](const MemberRow& m) {
-          return m.id != e.place.member && m.host && short_host(*m.host) == host;
-        });
-    const bool ran = std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [&](const RankRow& r) {
-      return r.host && short_host(*r.host) == host;
-    });
-    return others && !own && !ran && pods_on_.count(host) == 0;
+    if (ran_on_.empty() || ran_on_.count(host) > 0 || pods_on_.count(host) > 0) return false;
+    // Files of its own, beside the list that names machines of everybody.
+    return !of_job(host) ||
+           std::none_of(facts_.members.begin(), facts_.members.end(), [&](const MemberRow& m) {
+             return m.id != e.place.member && m.host && short_host(*m.host) == host;
+           });
   }
   // In a machine's log a process of a communicator tells of itself, on a host that is not the
   // job's.
@@ -146,7 +140,8 @@ class Rows {
   }
   const Facts& facts_;
   const std::vector<Host>& hosts_;
-  std::set<Host> known_, pods_on_;
+  std::set<Host> ran_on_, pods_on_;  // ranks, the job's pods
+  std::set<Host> known_;
 };
 
 // By itself: whose it is, as far as its text and its name say.

@@ -1,6 +1,6 @@
 #include "analyze/pace/grown_part.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -10,31 +10,19 @@ namespace culprit::analyze {
 
 namespace {
 
-struct Sides {
+// Of each rank that tells of it.
+struct Medians {
   std::vector<double> inside, outside;
 };
 
-Sides sides_of(std::span<const double> values, const SlowPartsInput& input) {
-  Sides out;
-  for (std::size_t i = 0; i < std::min(values.size(), input.iterations.size()); ++i)
-    if (std::isfinite(values[i]))
-      (input.iterations[i] >= input.first && input.iterations[i] <= input.last ? out.inside
-                                                                               : out.outside)
-          .push_back(values[i]);
-  return out;
-}
-
-// Medians of each rank inside and outside, by the name of the part.
-using Medians = std::map<std::string, Sides>;
-
-Medians medians_of(const SlowPartsInput& input, const GrownPartParams& params) {
-  Medians out;
+std::map<std::string, Medians> medians_by_part(const SlowPartsInput& input, std::size_t least) {
+  std::map<std::string, Medians> out;
   for (const PartSeries& series : input.parts) {
     if (rules::part_name(series.name).part == rules::StepPart::none) continue;
-    Sides sides = sides_of(series.ms, input);
-    if (sides.inside.size() < params.least || sides.outside.size() < params.least) continue;
-    out[series.name].inside.push_back(median_of(sides.inside));
-    out[series.name].outside.push_back(median_of(sides.outside));
+    const Halves of_rank = halves(series.ms, input);
+    if (of_rank.within < least || of_rank.without < least) continue;
+    out[series.name].inside.push_back(of_rank.inside);
+    out[series.name].outside.push_back(of_rank.outside);
   }
   return out;
 }
@@ -42,20 +30,19 @@ Medians medians_of(const SlowPartsInput& input, const GrownPartParams& params) {
 }  // namespace
 
 std::optional<GrownPart> grown_part(const SlowPartsInput& input, const GrownPartParams& params) {
-  Sides whole = sides_of(input.iteration_ms, input);
-  if (whole.inside.size() < params.least || whole.outside.size() < params.least)
-    return std::nullopt;
-  const double growth = median_of(whole.inside) - median_of(whole.outside);
+  const Halves step = halves(input.iteration_ms, input);
+  if (step.within < params.least || step.without < params.least) return std::nullopt;
+  const double growth = step.inside - step.outside;
   if (!(growth > 0)) return std::nullopt;
   std::vector<GrownPart> found;
   double best = 0;
-  for (auto& [name, sides] : medians_of(input, params)) {
-    GrownPart part{name, rules::part_name(name).part, median_of(sides.inside),
-                   median_of(sides.outside), 0};
+  for (const auto& [name, medians] : medians_by_part(input, params.least)) {
+    GrownPart part{name, rules::part_name(name).part, median_of(medians.inside),
+                   median_of(medians.outside), 0};
     part.explains = (part.inside_ms - part.outside_ms) / growth;
     if (part.explains < params.least_explained || part.explains > params.most_explained) continue;
-    if (part.inside_ms >= params.whole * median_of(whole.inside) &&
-        part.outside_ms >= params.whole * median_of(whole.outside))
+    if (part.inside_ms >= params.whole * step.inside &&
+        part.outside_ms >= params.whole * step.outside)
       continue;  // the step by another name
     best = std::max(best, part.explains);
     found.push_back(std::move(part));

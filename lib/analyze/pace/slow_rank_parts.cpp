@@ -31,21 +31,6 @@ void add(std::vector<double>& sum, const std::vector<double>& ms) {
                   : std::numeric_limits<double>::quiet_NaN();
 }
 
-struct Halves {
-  double inside = 0, outside = 0;
-  std::size_t within = 0, without = 0;
-};
-
-Halves halves(std::span<const double> values, const SlowPartsInput& input) {
-  std::vector<double> in, out;
-  for (std::size_t i = 0; i < std::min(values.size(), input.iterations.size()); ++i) {
-    if (!std::isfinite(values[i])) continue;
-    (input.iterations[i] >= input.first && input.iterations[i] <= input.last ? in : out)
-        .push_back(values[i]);
-  }
-  return {median_of(in), median_of(out), in.size(), out.size()};
-}
-
 using SumsByRank = std::map<Rank, RankSum>;
 
 SumsByRank sums_by_rank(const SlowPartsInput& input, const SlowPartsParams& params) {
@@ -211,6 +196,16 @@ const char* name(SlowPartsAnswer answer) {
     case SlowPartsAnswer::ranks: return "ranks";
   }
   return "";
+}
+
+Halves halves(std::span<const double> values, const SlowPartsInput& input) {
+  std::vector<double> in, out;
+  for (std::size_t i = 0; i < std::min(values.size(), input.iterations.size()); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    (input.iterations[i] >= input.first && input.iterations[i] <= input.last ? in : out)
+        .push_back(values[i]);
+  }
+  return {median_of(in), median_of(out), in.size(), out.size()};
 }
 
 PartKind part_kind(std::string_view name) {

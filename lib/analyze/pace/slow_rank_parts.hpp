@@ -39,6 +39,13 @@ struct SlowPartsInput {
   std::int64_t first = 0, last = 0;  // the interval, both included; everything else is "outside"
 };
 
+// Medians of the finite values inside of the interval and outside, and how many these are.
+struct Halves {
+  double inside = 0, outside = 0;
+  std::size_t within = 0, without = 0;
+};
+Halves halves(std::span<const double> values, const SlowPartsInput& input);
+
 struct SlowPartsParams {
   PartKind (*kind)(std::string_view) = part_kind;
   std::size_t least = 5;  // iterations inside; outside as many, or the interval stands for itself
