@@ -194,13 +194,14 @@ Text lead(const Finding& f) {
   return hang == nullptr || hang->lead.empty() ? Text() : say(Phrase::look_first_at, hang->lead);
 }
 
-// Metrics of most machines go on for long behind the last step, and show no traffic.
+// Metrics of most machines go on for long behind the last step, and show no work.
 const Finding* stands_still(const Walk& w) {
-  const auto& last = w.incident.last_progress;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::stall && f.outcome == Outcome::fired && last && f.end &&
-        *f.end - *last >= std::max(w.params.standstill, 10 * w.incident.step_time))
-      return &f;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != Analysis::stall || f.outcome != Outcome::fired || !f.start || !f.end)
+      continue;
+    const Nanoseconds last = w.incident.last_progress.value_or(*f.start);
+    if (*f.end - last >= std::max(w.params.standstill, 10 * w.incident.step_time)) return &f;
+  }
   return nullptr;
 }
 
@@ -229,9 +230,10 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
     const bool unfinished =
         c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
     if (unfinished) v.symptom = Symptom::job_hang;
-    v.start = w.incident.last_progress;
-    v.summary += say(Phrase::stands_still, say(Phrase::capital, f->title),
-                     human_duration(*f->end - *w.incident.last_progress));
+    v.start = c.last_progress ? c.last_progress : f->start;
+    v.summary += c.last_progress ? say(Phrase::stands_still, say(Phrase::capital, f->title),
+                                       human_duration(*f->end - *c.last_progress))
+                                 : say(Phrase::idle_at_the_end, say(Phrase::capital, f->title));
     target(v, {SubjectKind::job, "job"}, f->confidence, {f->id});
   }
   quote_leads(w, leads);
@@ -263,7 +265,10 @@ Answer dumps_only(Walk& w) {
   const Finding* f = undecided(w);
   if (f == nullptr) return ruled_out(say(Phrase::no_open_dumps));
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
-  if (w.incident.last_progress || w.incident.last_iteration)
+  const Case& c = w.incident;
+  const bool unfinished =
+      c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
+  if ((c.last_progress || c.last_iteration) && !unfinished)
     return ruled_out(say(Phrase::steps_and_no_failure));
   if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word))
     return ruled_out(say(Phrase::scheduler_says));

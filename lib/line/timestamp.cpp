@@ -357,7 +357,7 @@ std::size_t parse_iso(std::string_view text, Timestamp& stamp) {
   const int month = fixed(text, 5, 2);
   const int day = fixed(text, 8, 2);
   if (!plausible_year(year) || !valid_date(month, day)) return 0;
-  if (text[10] != ' ' && text[10] != 'T' && text[10] != '_') return 0;
+  if (std::string_view(" T_,").find(text[10]) == std::string_view::npos) return 0;
   const TimeOfDay tod = time_of_day(text.substr(11));
   if (tod.used == 0) return 0;
   return with_zone(text, 11 + tod.used, at_date(year, month, day) + tod.ns, tod.precision, stamp);

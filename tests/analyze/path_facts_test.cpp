@@ -47,6 +47,21 @@ TEST(PathFacts, FoldersCalledByWordsThatHoldTheSameFilesOfMachines) {
       << "one file of each is not enough";
 }
 
+TEST(PathFacts, AFolderATool) {
+  EXPECT_EQ(hosts_of({"dmesg/cl-a", "dmesg/cl-b", "dmesg/cl-c", "pyspy/cl-a.txt", "pyspy/cl-b.txt"},
+                     "kernel"),
+            (Names{"-", "-", "-", "-", "-"}))
+      << "two in both folders may be moments";
+  EXPECT_EQ(hosts_of({"dmesg/cl-a", "dmesg/cl-b", "dmesg/cl-c", "smi/cl-a.txt", "smi/cl-b.txt",
+                      "smi/cl-c.txt"},
+                     "kernel"),
+            (Names{"cl-a", "cl-b", "cl-c", "cl-a", "cl-b", "cl-c"}));
+  EXPECT_EQ(hosts_of({"dmesg/before", "dmesg/during", "dmesg/after", "smi/before.txt",
+                      "smi/during.txt", "smi/after.txt"},
+                     "kernel"),
+            (Names{"-", "-", "-", "-", "-", "-"}));
+}
+
 TEST(PathFacts, ARankWithinSomethingSmallerIsNotTheRank) {
   EXPECT_EQ(facts_of_path("logs/node_rank4/rank33.txt").rank, Rank(33));
   EXPECT_EQ(facts_of_path("logs/node_rank4/launcher.txt").rank, std::nullopt);

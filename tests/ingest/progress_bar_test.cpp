@@ -22,6 +22,7 @@ TEST(ProgressBar, OfTheTrainerAndLightning) {
   EXPECT_EQ(rows.progress[1].iteration_ms, 500);
   EXPECT_EQ(rows.progress[1].total, 1000);
   EXPECT_EQ(rows.progress[2].iteration_ms, 4000);
+  EXPECT_EQ(rows.progress[2].framework, "progress-bar");  // its name says that it is the training's
 }
 
 TEST(ProgressBar, EpochsGoOnAndRestartsBeginAgain) {

@@ -87,6 +87,23 @@ TEST(Progress, LinesOfEveryFramework) {
        {">> step 340: 12.5s/10it, 1,020 tok/s/gpu", "generic", 340, -1, 1250},
        {"step 340: 1,020 tok/s/gpu", nullptr},
        {"loaded 12 shards, 0.4 s/it", nullptr},
+       {"2026-10-12,00:11:14 | INFO | Train Epoch: 3 [  800/1000 (80%)] Data (t): 0.326 Batch (t): "
+        "8.191, 4044.9/s, 126.4/s/gpu LR: 0.000412",
+        "epoch", 3800, -1, 8191},
+       {"Epoch: [3]  [ 120/1250]  eta: 0:10:11  loss: 2.30 (2.41)  time: 0.51  data: 0.0002",
+        "epoch", 3870, -1, 510, 2.3},
+       {"Epoch: [3][ 121/5000]\tTime  0.312 ( 0.340)\tData  0.010 ( 0.012)\tLoss 2.3e+00 (1.2)",
+        "epoch", 15121, -1, 312, 2.3},
+       {"Train: 3 [ 123/1250 ( 10%)]  Loss: 6.9 (6.9)  Time: 0.312s, 3281/s", "epoch", 3873, -1,
+        312, 6.9},
+       {"Epoch(train) [1][50/1000] lr: 1e-3, time: 0.5, data_time: 0.01, loss: nan", "epoch", 1050,
+        -1, 500, -1, true},
+       {"Test: [ 10/196]\tTime  0.312 ( 0.340)\tLoss 2.3e+00", nullptr},
+       {"Epoch: [3][ 121/50]  Loss 2.3e+00", nullptr},
+       {"(TaskRunner pid=3317) step:63 - actor/entropy:0.351 - actor/pg_loss:-0.5 - "
+        "actor/grad_norm:0.2 - timing_s/gen:81.41 - timing_s/step:156.5",
+        "verl", 63, -1, 156500, -0.5, false, 0.2},
+       {"step:nine - actor/pg_loss:-0.5", nullptr},
        {"{'loss': 'what'}", nullptr}}) {
     const auto rows = read_text(std::string(want.line) + "\n");
     EXPECT_EQ(rows.reasons(), "") << want.line;

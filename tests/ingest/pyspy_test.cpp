@@ -42,6 +42,23 @@ TEST(Pyspy, ThreadsOfAProcess) {
   EXPECT_EQ(rows.members[0].used, 10u);
 }
 
+// What a collector's loop prints above each dump is all that ties it to a rank.
+TEST(Pyspy, HeadingsNameTheRank) {
+  const auto rows = read_dump(
+      "# cx-07  all ranks, 07:48\n=== rank 9 (local 1) pid 609\n"
+      "Process 609: python3 fit.py\nPython v3.11.8 (/usr/bin/python3)\n\n"
+      "Thread 609 (active): \"MainThread\"\n    step (fit.py:7)\n    <module> (fit.py:9)\n\n"
+      "### cx-07 local_rank 2\n"
+      "Thread 0x7F4A (active): \"MainThread\"\n    step (fit.py:7)\n    <module> (fit.py:9)\n");
+  ASSERT_EQ(rows.stacks.size(), 2u);
+  EXPECT_EQ(rows.stacks[0].rank, Rank(9));
+  EXPECT_EQ(rows.stacks[0].local_rank, LocalRank(1));
+  EXPECT_EQ(rows.stacks[1].rank, std::nullopt);
+  EXPECT_EQ(rows.stacks[1].local_rank, LocalRank(2));
+  ASSERT_EQ(rows.processes.size(), 1u);
+  EXPECT_EQ(rows.processes[0].rank, Rank(9));
+}
+
 TEST(Pyspy, NativeFramesAndLocals) {
   const auto rows = read_dump(
       "Process 7: python a.py\nPython v3.12.0 (/usr/bin/python3)\n\nThread 7 (active): "

@@ -310,6 +310,38 @@ void hosts_from_worded_folders(std::vector<MemberRow>& members) {
   }
 }
 
+// "dmesg/cl-a" and "pyspy/cl-a.txt": a folder a tool, a file a machine. Names that three kernel
+// logs or more of one folder bear and the files of another folder bear, too, are machines, numbered
+// or not.
+void hosts_from_folders_of_tools(std::vector<MemberRow>& members) {
+  constexpr std::size_t kLeastMachines = 3;
+  const auto stem = [](const std::string& path) {
+    const std::string file = path.substr(path.rfind('/') + 1);
+    return file.substr(0, file.find('.'));
+  };
+  std::map<std::string, std::set<std::string>> folders_of;  // stem -> folders it occurs in
+  std::map<std::string, std::set<std::string>> machines;    // folder of kernel logs -> their stems
+  for (const MemberRow& m : members) {
+    if (m.kind != "file" || m.path.find('/') == std::string::npos) continue;
+    const std::string name = stem(m.path);
+    if (name.size() < 2 || bare_number(name) || long_number(name) || other_series(name)) continue;
+    folders_of[name].insert(folder_of(m.path));
+    if (of_one_machine(m)) machines[folder_of(m.path)].insert(name);
+  }
+  std::set<std::string> hosts;
+  for (const auto& [folder, names] : machines) {
+    if (names.size() < kLeastMachines) continue;
+    for (const std::string& name : names)
+      if (folders_of[name].size() >= 2) hosts.insert(name);
+  }
+  if (hosts.size() < kLeastMachines) return;
+  for (MemberRow& m : members) {
+    if (m.kind != "file" || m.host || hosts.count(stem(m.path)) == 0) continue;
+    m.host = Host(stem(m.path));
+    m.attribution = "path, a folder a tool";
+  }
+}
+
 // "cx-07", "gpu-01", "r12u08", "train04": a word of two letters or more with a number that is
 // padded or stands apart.
 bool shaped_like_machine(const std::string& name) {
@@ -382,6 +414,7 @@ void hosts_from_siblings(std::vector<MemberRow>& members) {
   hosts_from_same_files(members);
   hosts_from_folder_series(members);
   hosts_from_worded_folders(members);
+  hosts_from_folders_of_tools(members);
 }
 
 std::string name_without_numbers(std::string_view name) {

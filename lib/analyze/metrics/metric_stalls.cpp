@@ -23,9 +23,11 @@ struct Watched {
   Phrase words;
   bool low;
 };
-constexpr std::array<Watched, 3> kWatched{{{"nic_receive_bytes", Phrase::traffic_received, false},
+constexpr std::array<Watched, 4> kWatched{{{"nic_receive_bytes", Phrase::traffic_received, false},
                                            {"nic_transmit_bytes", Phrase::traffic_sent, false},
-                                           {"gpu_tensor_active", Phrase::tensor_activity, true}}};
+                                           {"gpu_tensor_active", Phrase::tensor_activity, true},
+                                           // A kernel that waits keeps it high: only zero counts.
+                                           {"gpu_utilization", Phrase::gpu_at_work, false}}};
 
 // An entity whose traffic or activity has stopped, and still had when its samples end.
 struct Standing {

@@ -10,7 +10,7 @@ extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kS
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
-    kGenericProgress, kStepTime, kProgressBar, kWorkBar, kFinished, kCheckpoint;
+    kGenericProgress, kStepTime, kProgressBar, kWorkBar, kFinished, kCheckpoint, kEpochSteps, kVerl;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -20,7 +20,8 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks;
-extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
+extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
+    kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
     kMegatronTimers, kMegatronStraggler;
 
@@ -46,6 +47,8 @@ constexpr const Recogniser* kAll[] = {
     &kComposer,
     &kGenericProgress,
     &kStepTime,
+    &kEpochSteps,
+    &kVerl,
     &kProgressBar,
     &kWorkBar,
     &kFinished,
@@ -60,6 +63,7 @@ constexpr const Recogniser* kAll[] = {
     &kUname,
     &kRankLine,
     &kNodeRankLine,
+    &kDumpHeading,
     &kPyspy,
     &kGdb,
     &kLldb,

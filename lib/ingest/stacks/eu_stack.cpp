@@ -67,7 +67,7 @@ class EuStackAssembler final : public Assembler {
     }
     if (const auto tid = head_of(text, "TID ", ":")) {
       flush(reading);
-      row_ = stack_row(line, "eu-stack");
+      row_ = stack_row(line, "eu-stack", reading);
       row_.tid = tid;
       if (pid_)
         row_.pid = pid_;
@@ -126,7 +126,7 @@ Outcome read_eu_stack(const TextLine& line, Reading& reading) {
     outcome.assembler->feed(line, reading);
   } else if (std::string_view rest = text;
              reading.text_kind == "stack" && take(rest, "eu-stack: ")) {
-    StackRow row = stack_row(line, "eu-stack");
+    StackRow row = stack_row(line, "eu-stack", reading);
     row.problem = std::string(trim(rest).substr(0, 400));
     row.pid = pid_in_path(reading.path);
     if (const std::size_t at = rest.find("pid "); !row.pid && at != std::string_view::npos) {

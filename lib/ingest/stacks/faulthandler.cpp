@@ -127,8 +127,8 @@ class FaulthandlerAssembler final : public Assembler {
   void finish(Reading& reading) override { flush(reading); }
 
  private:
-  void begin(const TextLine& line, const FaulthandlerThreadHead& head, const Reading& reading) {
-    row_ = stack_row(line, "faulthandler");
+  void begin(const TextLine& line, const FaulthandlerThreadHead& head, Reading& reading) {
+    row_ = stack_row(line, "faulthandler", reading);
     if (reading.text_kind == "stack") row_.pid = pid_in_path(reading.path);
     row_.thread_id = head.machine ? current_ : head.id;
     row_.thread = head.name;

@@ -260,7 +260,7 @@ class GdbAssembler final : public Assembler {
       flush(reading);
     if (numbers_.empty() || rows_.empty()) ascending_ = head.number == 1;
     numbers_.insert(head.number);
-    StackRow row = stack_row(line, "gdb");
+    StackRow row = stack_row(line, "gdb", reading);
     row.tid = head.process ? std::nullopt : head.tid;
     row.thread_id = std::move(head.id);
     row.thread = std::move(head.name);
@@ -278,7 +278,7 @@ class GdbAssembler final : public Assembler {
     if (rows_.empty() || (innermost && !rows_.back().frames.empty() &&
                           rows_.back().source == "gdb")) {  // a process with one thread has no head
       flush(reading);
-      StackRow row = stack_row(line, "gdb");
+      StackRow row = stack_row(line, "gdb", reading);
       row.main = innermost;
       rows_.push_back(std::move(row));
     }
@@ -325,7 +325,7 @@ class GdbAssembler final : public Assembler {
       in_table_ = true;
       return kTook;
     }
-    if (in_table_ && take_kernel(line, body)) return kTook;
+    if (in_table_ && take_kernel(line, body, reading)) return kTook;
     const bool indented = text[0] == ' ' || text[0] == '\t';
     if (indented && frame_open_ && take_continuation(line, body, text, reading)) return kTook;
     if (pager(text)) return kTook;
@@ -345,7 +345,7 @@ class GdbAssembler final : public Assembler {
   void begin_python(const TextLine& line, Reading& reading) {
     if (rows_.size() >= kThreads) flush(reading);
     if (rows_.empty()) {  // py-bt alone: gdb stands in the thread it stopped
-      StackRow row = stack_row(line, "gdb-py");
+      StackRow row = stack_row(line, "gdb-py", reading);
       row.main = true;
       rows_.push_back(std::move(row));
       return;
@@ -355,7 +355,8 @@ class GdbAssembler final : public Assembler {
       last.source = "gdb-py";
       return;
     }
-    StackRow row = stack_row(line, "gdb-py");  // after the machine's frames of the same thread
+    StackRow row =
+        stack_row(line, "gdb-py", reading);  // after the machine's frames of the same thread
     row.tid = last.tid;
     row.thread_id = last.thread_id;
     row.thread = last.thread;
@@ -395,7 +396,7 @@ class GdbAssembler final : public Assembler {
   //   Kernel Parent Dev Grid Status   SMs Mask     GridDim  BlockDim Invocation
   // *      0      -   0   13 Active 0x00ffffff (24,1,1) (640,1,1)
   // ncclDevKernel_AllReduce_Sum_bf16_RING_LL(args=...)
-  bool take_kernel(const TextLine& line, std::string_view body) {
+  bool take_kernel(const TextLine& line, std::string_view body, Reading& reading) {
     const bool focused = take(body, "*");
     body = trim(body);
     if (!take_number(body)) return false;
@@ -415,7 +416,7 @@ class GdbAssembler final : public Assembler {
         break;
       }
     }
-    StackRow row = stack_row(line, "cuda-gdb");
+    StackRow row = stack_row(line, "cuda-gdb", reading);
     row.thread = "cuda kernel";
     if (const std::size_t active = body.find("Active");
         active != std::string_view::npos && active < tuple)
@@ -494,7 +495,7 @@ Outcome read_gdb(const TextLine& line, Reading& reading) {
   const bool dump = reading.text_kind == "stack";
   std::string_view rest;
   if (dump && refusal(text)) {
-    StackRow row = stack_row(line, "gdb");
+    StackRow row = stack_row(line, "gdb", reading);
     row.problem = std::string(text.substr(0, 400));
     row.pid = pid_in_path(reading.path);
     if (const std::size_t at = text.find("process "); !row.pid && at != std::string_view::npos) {

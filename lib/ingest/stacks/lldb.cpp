@@ -107,7 +107,7 @@ class LldbAssembler final : public Assembler {
     if (auto head = lldb_thread_head(text)) {
       flush(reading);
       if (head->number == 1) pid_ = head->tid;
-      row_ = stack_row(line, "lldb");
+      row_ = stack_row(line, "lldb", reading);
       if (reading.text_kind == "stack") row_.pid = pid_in_path(reading.path);
       if (!row_.pid) row_.pid = pid_;
       row_.tid = head->tid;

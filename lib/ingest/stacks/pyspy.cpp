@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ingest/stacks/dump_heading.hpp"
 #include "ingest/stacks/stack_text.hpp"
 
 namespace culprit::ingest {
@@ -128,6 +129,9 @@ class PyspyAssembler final : public Assembler {
       pid_ = head->pid;
       command_ = std::move(head->command);
       process_ = process_row(line, "stack");
+      const DumpHeading& heading = reading.keep<DumpHeading>();
+      process_.rank = heading.rank;
+      process_.local_rank = heading.local_rank;
       process_.pid = *pid_;
       process_.command = command_;
       have_process_ = true;
@@ -143,7 +147,7 @@ class PyspyAssembler final : public Assembler {
     if (python_version(text) && pid_) return true;
     if (text.substr(0, 7) == "Error: " && reading.text_kind == "stack") {
       flush(reading);
-      row_ = stack_row(line, "pyspy");
+      row_ = stack_row(line, "pyspy", reading);
       row_.problem = std::string(trim(text.substr(7)).substr(0, 400));
       row_.pid = pid_in_path(reading.path);  // the process named above, if any, has been dumped
       open_ = true;
@@ -166,7 +170,7 @@ class PyspyAssembler final : public Assembler {
     if (head.name == "MainThread" && main_seen_)
       pid_.reset();  // another process, whose head is missing
     if (head.name == "MainThread") main_seen_ = true;
-    row_ = stack_row(line, "pyspy");
+    row_ = stack_row(line, "pyspy", reading);
     if (pid_)
       row_.pid = pid_;
     else if (const auto pid = pid_in_path(reading.path); pid && reading.text_kind == "stack")

@@ -6,6 +6,8 @@
 
 #include "line/digit.hpp"
 
+#include "ingest/stacks/dump_heading.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -89,7 +91,7 @@ bool starts_program(const StackRow& row) {
                                  row.frames.back().function == "_run_module_as_main");
 }
 
-StackRow stack_row(const TextLine& head, std::string_view source) {
+StackRow stack_row(const TextLine& head, std::string_view source, Reading& reading) {
   StackRow row;
   row.place = head.place;
   row.time = head.line.prefix.time;
@@ -98,6 +100,11 @@ StackRow stack_row(const TextLine& head, std::string_view source) {
   row.rank = head.line.prefix.rank;
   row.local_rank = head.line.prefix.local_rank;
   row.pid = head.line.prefix.pid;
+  const DumpHeading& heading = reading.keep<DumpHeading>();
+  if (!row.rank && !row.local_rank) {
+    row.rank = heading.rank;
+    row.local_rank = heading.local_rank;
+  }
   return row;
 }
 

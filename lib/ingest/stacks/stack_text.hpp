@@ -25,8 +25,9 @@ void add_frame(StackRow& row, Frame frame);
 // _bootstrap.
 bool starts_program(const StackRow& row);
 
-// A row for the thread whose head this line is, with what the prefix of the line tells.
-StackRow stack_row(const TextLine& head, std::string_view source);
+// A row for the thread whose head this line is, with what the prefix of the line and the heading
+// above the dump tell.
+StackRow stack_row(const TextLine& head, std::string_view source, Reading& reading);
 ProcessRow process_row(const TextLine& head, std::string_view source);
 // The place of a row now reaches to the end of this line.
 void reach(Place& place, const Place& last);

@@ -1,7 +1,6 @@
 // Progress lines of training frameworks: a completed step, its time, loss and gradient norm. A NaN
 // loss is often the *missing* loss: Megatron prints it only when it is >= 0, and counts the
 // iteration among the nan ones.
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -9,50 +8,11 @@
 
 #include "ingest/engine/recogniser.hpp"
 #include "ingest/training/loop_figures.hpp"
+#include "ingest/training/progress_line.hpp"
 
 namespace culprit::ingest {
 
 namespace {
-
-std::string_view trim_value(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() &&
-         (text.back() == ' ' || text.back() == '\r' || text.back() == ',' || text.back() == '|'))
-    text.remove_suffix(1);
-  return text;
-}
-
-// A number in any of the spellings: 4,381 · 3.2e+4 · nan · INF. `odd` tells that it was printed and
-// is not finite.
-std::optional<double> number(std::string_view text, bool& odd) {
-  text = trim_value(text);
-  if (!text.empty() && text.front() == '\'')
-    text.remove_prefix(1);  // newer Trainers print numbers as strings
-  std::string digits;
-  for (const char c : text) {
-    if (c == ',') continue;
-    if ((c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E')
-      digits.push_back(c);
-    else
-      break;
-  }
-  if (digits.empty() || digits == "-" || digits == "+") {
-    std::string word;
-    for (const char c : text.substr(0, 9))
-      word.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
-    odd = word.find("nan") != std::string::npos || word.find("inf") != std::string::npos;
-    return std::nullopt;
-  }
-  const char* begin = digits.c_str() + (digits[0] == '+' ? 1 : 0);
-  double value = 0;
-  const auto [end, error] = std::from_chars(begin, digits.c_str() + digits.size(), value);
-  if (error != std::errc() || end == begin) return std::nullopt;
-  if (!std::isfinite(value)) {
-    odd = true;
-    return std::nullopt;
-  }
-  return value;
-}
 
 // The text after `key`, up to a separator.
 std::optional<std::string_view> text_after(std::string_view text, std::string_view key,
@@ -67,22 +27,9 @@ std::optional<std::string_view> text_after(std::string_view text, std::string_vi
 std::optional<std::int64_t> whole(std::optional<std::string_view> text) {
   if (!text) return std::nullopt;
   bool odd = false;
-  const auto value = number(*text, odd);
+  const auto value = printed_number(*text, odd);
   if (!value || *value < 0 || *value > 1e15) return std::nullopt;
   return static_cast<std::int64_t>(std::llround(*value));
-}
-
-ProgressRow start(const TextLine& line, const char* framework) {
-  ProgressRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
-  row.framework = framework;
-  return row;
-}
-
-void tell(const ProgressRow& row, Reading& reading) {
-  reading.steps_told = reading.steps_told || row.iteration.has_value();
-  reading.sink.put(row);
 }
 
 // Where the values of Megatron's fields begin. Every key ends with a colon, so one pass over the
@@ -118,24 +65,24 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   if (!fields.elapsed) return {};  // a key of somebody's JSON
   const std::size_t at = text.find("iteration ");
   if (at == std::string_view::npos) return {false, nullptr, "megatron.no_iteration"};
-  ProgressRow row = start(line, "megatron");
+  ProgressRow row = progress_row(line, "megatron");
   row.iteration = whole(text_after(text.substr(at), "iteration ", "/"));
   if (const std::size_t slash = text.find('/', at); slash != std::string_view::npos)
     row.total = whole(text.substr(slash + 1, 24));
   bool odd = false;
-  row.iteration_ms = number(*fields.elapsed, odd);
+  row.iteration_ms = printed_number(*fields.elapsed, odd);
   const auto loss = fields.lm_loss              ? fields.lm_loss
                     : fields.lm_loss_underscore ? fields.lm_loss_underscore
                                                 : fields.loss;
-  if (loss) row.loss = number(*loss, row.loss_nan);
-  if (fields.grad_norm) row.grad_norm = number(*fields.grad_norm, row.grad_norm_nan);
+  if (loss) row.loss = printed_number(*loss, row.loss_nan);
+  if (fields.grad_norm) row.grad_norm = printed_number(*fields.grad_norm, row.grad_norm_nan);
   bool ignore = false;
-  const auto count = fields.nans ? number(*fields.nans, ignore) : std::nullopt;
+  const auto count = fields.nans ? printed_number(*fields.nans, ignore) : std::nullopt;
   if (count && *count > 0) row.loss_nan = true;
   if (!loss && row.grad_norm_nan) row.loss_nan = true;
   if (row.loss_nan) row.loss.reset();
   if (!row.iteration) return {false, nullptr, "megatron.no_iteration"};
-  tell(row, reading);
+  put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -150,32 +97,18 @@ class DeepspeedTimer final : public Kept {
 // "steps: 52770 loss: 1.9656 iter time (s): 8.112 samples/sec: 126.239"
 Outcome read_deepspeed_pipeline(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  ProgressRow row = start(line, "deepspeed");
+  ProgressRow row = progress_row(line, "deepspeed");
   row.iteration = whole(text_after(text, "steps:", " loss:"));
-  if (const auto loss = text_after(text, "loss:", " iter")) row.loss = number(*loss, row.loss_nan);
+  if (const auto loss = text_after(text, "loss:", " iter"))
+    row.loss = printed_number(*loss, row.loss_nan);
   bool odd = false;
   if (const auto s = text_after(text, "iter time (s):", " samples"))
-    if (const auto value = number(*s, odd)) row.iteration_ms = *value * 1e3;
+    if (const auto value = printed_number(*s, odd)) row.iteration_ms = *value * 1e3;
   if (!row.iteration || !row.iteration_ms) return {};
   const auto& timer = reading.keep<DeepspeedTimer>();
   if (row.time.clock == Clock::none && timer.step == row.iteration) row.time = timer.time;
-  tell(row, reading);
+  put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan};
-}
-
-// "loss=2.31", "train_loss: 0.4", "| grad norm 1.2": what home-made loops print, and people add to
-// the lines of frameworks. False: no loss.
-bool read_loss(std::string_view text, ProgressRow& row) {
-  static const re2::RE2 kLoss(
-      R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
-  static const re2::RE2 kNorm(
-      R"((?i)(?:^|[\s|,(])(?:global[ _]?)?grad(?:ient)?[ _]?norm\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
-  std::string loss, norm;
-  const re2::StringPiece piece(text.data(), text.size());
-  if (!re2::RE2::PartialMatch(piece, kLoss, &loss)) return false;
-  row.loss = number(loss, row.loss_nan);
-  if (re2::RE2::PartialMatch(piece, kNorm, &norm)) row.grad_norm = number(norm, row.grad_norm_nan);
-  return true;
 }
 
 Outcome read_deepspeed(const TextLine& line, Reading& reading) {
@@ -188,29 +121,29 @@ Outcome read_deepspeed(const TextLine& line, Reading& reading) {
     timer.time = line.line.prefix.time;
     return {};
   }
-  ProgressRow row = start(line, "deepspeed");
+  ProgressRow row = progress_row(line, "deepspeed");
   row.iteration = whole(text_after(text, "step=", ","));
   if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
   read_loss(text, row);
-  tell(row, reading);
+  put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
 Outcome read_nemo(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  ProgressRow row = start(line, "nemo");
+  ProgressRow row = progress_row(line, "nemo");
   row.iteration = whole(text_after(text, "global_step:", "|"));
   if (!row.iteration) row.iteration = whole(text_after(text, "global_step=", ","));
   if (!row.iteration) row.iteration = whole(text_after(text, "iteration ", "/"));
   bool odd = false;
   if (const auto s = text_after(text, "train_step_timing in s:", "|"))
-    if (const auto value = number(*s, odd)) row.iteration_ms = *value * 1e3;
+    if (const auto value = printed_number(*s, odd)) row.iteration_ms = *value * 1e3;
   if (const auto loss = text_after(text, "reduced_train_loss:", "|"))
-    row.loss = number(*loss, row.loss_nan);
+    row.loss = printed_number(*loss, row.loss_nan);
   else if (const auto loss2 = text_after(text, "reduced_train_loss=", ","))
-    row.loss = number(*loss2, row.loss_nan);
+    row.loss = printed_number(*loss2, row.loss_nan);
   if (!row.iteration) return {false, nullptr, "nemo.no_step"};
-  tell(row, reading);
+  put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -222,13 +155,14 @@ bool of_torchtitan(std::string_view text) {
 Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   if (!of_torchtitan(text)) return {};
-  ProgressRow row = start(line, "torchtitan");
+  ProgressRow row = progress_row(line, "torchtitan");
   row.iteration = whole(text_after(text, "step:", "  "));
-  if (const auto loss = text_after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
+  if (const auto loss = text_after(text, "loss:", "  "))
+    row.loss = printed_number(*loss, row.loss_nan);
   if (const auto norm = text_after(text, "grad_norm:", "  "))
-    row.grad_norm = number(*norm, row.grad_norm_nan);
+    row.grad_norm = printed_number(*norm, row.grad_norm_nan);
   if (!row.iteration) return {false, nullptr, "torchtitan.no_step"};
-  tell(row, reading);
+  put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -237,11 +171,12 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   if (text.find("'learning_rate'") == std::string_view::npos &&
       text.find("'epoch'") == std::string_view::npos)
     return {};
-  ProgressRow row = start(line, "huggingface");
-  if (const auto loss = text_after(text, "'loss':", ",")) row.loss = number(*loss, row.loss_nan);
+  ProgressRow row = progress_row(line, "huggingface");
+  if (const auto loss = text_after(text, "'loss':", ","))
+    row.loss = printed_number(*loss, row.loss_nan);
   if (const auto norm = text_after(text, "'grad_norm':", ","))
-    row.grad_norm = number(*norm, row.grad_norm_nan);
-  tell(row, reading);
+    row.grad_norm = printed_number(*norm, row.grad_norm_nan);
+  put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -272,7 +207,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   std::int64_t step = 0;
   std::string total;
   const re2::StringPiece piece(text.data(), text.size());
-  ProgressRow row = start(line, "generic");
+  ProgressRow row = progress_row(line, "generic");
   if (!re2::RE2::PartialMatch(piece, kStep, &step, &total)) return {};
   const bool has_loss = read_loss(text, row);
   row.iteration = step;
@@ -282,7 +217,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   bool odd = false;
   if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &text_after)) {
     const std::string& unit = text_after.empty() ? of_name : text_after;
-    if (const auto value = number(took, odd); value && !unit.empty())
+    if (const auto value = printed_number(took, odd); value && !unit.empty())
       row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
   } else if (double each = 0;
              re2::RE2::PartialMatch(piece, kTimePerStep, &each, &text_after, &steps)) {
@@ -295,7 +230,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
     row.iteration_ms = ms;
   }
   if (!has_loss && !row.iteration_ms) return {};
-  tell(row, reading);
+  put_progress(row, reading);
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, row.iteration);
   add_loop_figures(text, figures);

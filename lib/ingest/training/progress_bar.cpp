@@ -177,7 +177,9 @@ Outcome read_progress_bar(const TextLine& line, Reading& reading) {
   ProgressRow row;
   row.place = line.place;
   row.time = line.line.prefix.time;
-  row.framework = "tqdm";
+  // A name or a loss says that it is the training's; what has neither may be any loop's.
+  const bool named = !bar->what.empty() || line.line.message.find("loss") != std::string_view::npos;
+  row.framework = named ? "progress-bar" : "tqdm";
   if (bar->rate > 0) row.iteration_ms = bar->per_second ? 1e3 / bar->rate : bar->rate * 1e3;
   static const re2::RE2 kEpoch(R"((?i)^epoch[ :=]*(\d{1,9})\b)");
   std::optional<std::int64_t> epoch;
