@@ -50,6 +50,12 @@ Why few_warn(const Setting& s, const Finding& f, CauseKind) {
              s.incident.hosts);
 }
 
+// The bridge of a container engine has the same address on every machine: one alone may use it.
+Why on_one_only(const Setting&, const Finding& f, CauseKind) {
+  if (!f.traits.has(Trait::of_several) || f.hosts.size() >= 2) return std::nullopt;
+  return say(Phrase::fault_of_several_only);
+}
+
 // ---- Whose it is
 
 // What machines report on which no process of the job ran has no part in it.
@@ -315,6 +321,10 @@ constexpr Objection kToOne[] = {
      {CauseKind::shared, CauseKind::resource, CauseKind::environment},
      lived_with},
     {"is a warning, and few hosts report it", Exclusion::too_few, {CauseKind::shared}, few_warn},
+    {"is a fault only where several machines have it, and one has",
+     Exclusion::too_few,
+     {CauseKind::environment},
+     on_one_only},
     {"is of a machine on which no process of the job ran", Exclusion::not_of_job, kAll,
      of_no_process},
     {"is of a server of storage", Exclusion::not_of_job, kOfMachines, of_storage_server},

@@ -9,7 +9,6 @@
 namespace culprit::decide {
 
 BrokenConnections::BrokenConnections(const Case& incident) {
-  for (const auto& [rank, host] : incident.places) heard_.insert(host);
   for (const Finding& f : incident.findings)
     if (f.outcome == Outcome::fired) hear(f);
   for (const ExitFact& x : incident.exits) {
@@ -24,7 +23,8 @@ void BrokenConnections::hear(const Finding& f) {
   if (f.origin == Origin::any && f.analysis == Analysis::classify && f.role == Role::root &&
       kind_of(f) && !f.hearsay) {
     job_names_root = true;
-    names_another_root_ = names_another_root_ || !f.traits.has(Trait::node_missed);
+    names_another_root_ =
+        names_another_root_ || !f.traits.has_any({Trait::node_missed, Trait::setup_only});
   }
   if (f.analysis != Analysis::classify || f.role != Role::cascade) return;
   const bool distributed = f.severity >= Severity::distributed;
@@ -51,10 +51,7 @@ bool BrokenConnections::noticed_late(const Finding& f) const {
   return f.traits.has(Trait::node_missed) && f.host && missed_.size() == 1 &&
          !names_another_root_ && reporters_.count(*f.host) == 0 && !reporters_.empty() &&
          ended_by_signal_.size() == ended_by_signal_.count(*f.host) &&
-         (peers_.empty() || peers_ == std::set<Host>{*f.host}) &&
-         std::all_of(heard_.begin(), heard_.end(), [&](const Host& host) {
-           return host == *f.host || reporters_.count(host) != 0;
-         });
+         (peers_.empty() || peers_ == std::set<Host>{*f.host});
 }
 
 }  // namespace culprit::decide

@@ -33,7 +33,6 @@ class BrokenConnections {
   std::set<Host> peers_;             // that broken connections name as their other end
   std::set<Host> reporters_;         // on which the job tells of failed communication
   std::set<Host> missed_;            // by the scheduler
-  std::set<Host> heard_;             // of which there is output of the job
   std::set<Host> ended_by_signal_;   // hosts on which a process was killed or crashed
   std::optional<Host> broke_first_;  // that the connections which broke first have in common
 };

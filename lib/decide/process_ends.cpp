@@ -36,9 +36,10 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (w.incident.hosts_with_output > 1) return host;
   // One console holds the output of all: others were heard, and say nothing of the kind. What a
   // host says of a service or the network is not about the host.
-  const bool own = f.symptom != Symptom::external_service_error &&
-                   f.symptom != Symptom::infiniband_error && f.hosts.size() == 1 &&
-                   w.incident.machines.count(f.hosts.front()) > 0;
+  const bool own =
+      (f.traits.has(Trait::own_limit) ||
+       (f.symptom != Symptom::external_service_error && f.symptom != Symptom::infiniband_error)) &&
+      f.hosts.size() == 1 && alike.size() == 1 && w.incident.machines.count(f.hosts.front()) > 0;
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }
 

@@ -5,6 +5,7 @@
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::decide {
 
@@ -246,11 +247,16 @@ Answer slow_job(Walk& w) {
   if (f.subject.kind == SubjectKind::job) {
     if (!over)
       if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);
-    v.action = over ? Action::none : Action::investigate;
+    const std::string& relief = rules::relief(rules::part_named(slow_of(f).grown));
+    v.action = over ? Action::none : relief.empty() ? Action::investigate : Action::mitigate;
     v.precision = Precision::candidates;
     v.summary = over ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
                      : say(Phrase::slow_nobody, lasted(f), factor, price(f), f.why);
     v.summary += besides(slow);
+    if (v.action == Action::mitigate) {
+      next(v, NextKind::plan, relief);
+      return taken(f.why);
+    }
     if (!w.incident.has_stacks) next(v, NextKind::collect, say(Phrase::collect_stacks_while_slow));
     next(v, NextKind::collect, say(Phrase::collect_step_parts));
     return taken(f.why);

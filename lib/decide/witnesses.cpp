@@ -59,8 +59,8 @@ Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
 void Witnesses::collect(const Finding& f) {
   note_lost_processes(f);
   cuda_error = cuda_error || f.traits.has(Trait::by_gpu);
-  if (!told_by_program(f) && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag &&
-      f.analysis != Analysis::silence)
+  if (!told_by_program(f) && !f.traits.has(Trait::node_missed) && f.analysis != Analysis::hang &&
+      f.analysis != Analysis::root_diag && f.analysis != Analysis::silence)
     return;
   // A group that most machines belong to names none of them.
   if (f.hosts.size() > 1 && 2 * f.hosts.size() > incident_.hosts) return;

@@ -29,8 +29,9 @@ bool ends_with(std::string_view text, std::initializer_list<std::string_view> en
 
 // Milliseconds in one of the series' units; 0 when it does not measure time.
 double in_ms(const SeriesRow& s) {
-  if (s.unit == "ms" || ends_with(s.name, {"_ms", "(ms)", "_msec"})) return 1;
-  if (s.unit == "s" || ends_with(s.name, {"_s", "_sec", "_secs", "_seconds", "(s)"})) return 1e3;
+  if (s.unit == "ms" || ends_with(s.name, {"_ms", "(ms)", "_msec", " in ms"})) return 1;
+  if (s.unit == "s" || ends_with(s.name, {"_s", "_sec", "_secs", "_seconds", "(s)", " in s"}))
+    return 1e3;
   if (s.unit == "us" || ends_with(s.name, {"_us", "_usec"})) return 1e-3;
   if (s.unit.empty() && ends_with(s.name, {"time"})) return 1e3;  // what Python's clocks count in
   return 0;

@@ -79,6 +79,10 @@
   TRAIT(name_lookup) \
   /* what a job lacks before its first step or never */ \
   TRAIT(setup_only) \
+  /* what is a fault only where several machines have it */ \
+  TRAIT(of_several) \
+  /* a limit of the machine itself was reached, whatever asked for more */ \
+  TRAIT(own_limit) \
   /* a file is not there */ \
   TRAIT(file_missing) \
   /* what a tool prints on a machine that lacks or refuses something */ \

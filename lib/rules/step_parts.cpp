@@ -24,7 +24,7 @@ struct Word {
 struct Table {
   std::set<std::string, std::less<>> units, waiting, whole;
   std::map<std::string, Word, std::less<>> words;
-  std::array<std::string, kStepParts> labels;
+  std::array<std::string, kStepParts> labels, reliefs;
   std::array<std::set<std::string, std::less<>>, kStepParts> symptoms;
 };
 
@@ -39,6 +39,7 @@ Table read_table() {
     for (const auto& symptom : row["symptoms"])
       out.symptoms[index].insert(symptom.get<std::string>());
     out.labels[index] = row["label"].get<std::string>();
+    out.reliefs[index] = row.value("relief", "");
     for (const auto& word : row["words"])
       out.words[word.get<std::string>()] = {static_cast<StepPart>(index), row["waits"].get<bool>()};
   }
@@ -73,6 +74,8 @@ bool has_any(const std::vector<std::string>& words,
 
 const char* name(StepPart part) { return kNames[static_cast<std::size_t>(part)]; }
 const std::string& label(StepPart part) { return table().labels[static_cast<std::size_t>(part)]; }
+
+const std::string& relief(StepPart part) { return table().reliefs[static_cast<std::size_t>(part)]; }
 
 StepPart part_named(std::string_view text) {
   const auto at = std::find(kNames.begin(), kNames.end(), text);

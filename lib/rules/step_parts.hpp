@@ -16,6 +16,8 @@ constexpr std::size_t kStepParts = 7;
 const char* name(StepPart part);
 // "loading of data", as a report says it; "" of none.
 const std::string& label(StepPart part);
+// What makes it short again where it grew; "" of a part that grows when a machine is slow.
+const std::string& relief(StepPart part);
 // The part that name() gives this name; none: of nothing.
 StepPart part_named(std::string_view name);
 // Whether faults of that kind make the part longer on all ranks.

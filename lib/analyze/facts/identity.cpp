@@ -26,6 +26,14 @@ bool is_address(const std::string& text) {
              : text.find(':') != std::string::npos;
 }
 
+// "10-24-7-61" is how addresses stand in names of files; the address, else nothing.
+std::string address_with_dashes(std::string name) {
+  static const re2::RE2 kAddress(R"(\d{1,3}(?:-\d{1,3}){3})");
+  if (!re2::RE2::FullMatch(name, kAddress)) return {};
+  std::replace(name.begin(), name.end(), '-', '.');
+  return name;
+}
+
 class Names {
  public:
   // Two names of one machine (short and full) become one: the shorter, unless two machines share
@@ -35,6 +43,8 @@ class Names {
     if (is_address(name)) return Host(name);
     Host small = short_host(name);
     if (const auto it = address_.find(small); it != address_.end()) return it->second;
+    if (const auto it = address_.find(address_with_dashes(small)); it != address_.end())
+      return it->second;
     const auto it = domains_.find(small);
     if (it != domains_.end() && it->second.size() > 1) return Host(name);
     return small;
@@ -44,6 +54,7 @@ class Names {
     const std::string small = short_host(name);
     if (small.find_first_not_of("0123456789") == std::string::npos)
       return;  // part of an address, a number: no name
+    if (!address_with_dashes(small).empty()) return;
     auto& domains = domains_[small];
     if (name.size() > small.size()) domains.insert(name.substr(small.size()));
   }
@@ -502,9 +513,13 @@ class Resolution {
   // Peers are named by them.
   void learn_addresses() {
     names_.learn_addresses_in_names();
+    // What several machines call their own (a bridge of containers) is no machine's name.
+    std::map<std::string, std::set<Host>> claimed;
     for (const auto& i : facts_.identities)
       if (i.address)
-        if (const auto host = host_of(i.host, i.place)) names_.learn_address(*i.address, *host);
+        if (const auto host = host_of(i.host, i.place)) claimed[*i.address].insert(*host);
+    for (const auto& [address, hosts] : claimed)
+      if (hosts.size() == 1) names_.learn_address(address, *hosts.begin());
     for (MemberRow& m : facts_.members)
       if (m.host) m.host = names_.canonical(*m.host);
   }

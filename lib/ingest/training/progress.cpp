@@ -197,6 +197,9 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   // the start, unless it is in ms.
   static const re2::RE2 kTook(
       R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+  // "iter 4.06s": a unit, where a count has none.
+  static const re2::RE2 kIterTook(
+      R"((?i)(?:^|[\s|,(])(?:step|iter(?:ation)?|batch)\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)(?:[\s|,;)]|$))");
   // "41 ms/step", "1.2s/it", "39.9s/10it": the unit says what it is a time of.
   static const re2::RE2 kTimePerStep(
       R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
@@ -224,6 +227,8 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
     const double of = steps.empty() ? 1 : std::strtod(steps.c_str(), nullptr);
     if (of > 0)
       row.iteration_ms = (text_after[0] == 'm' || text_after[0] == 'M' ? 1 : 1e3) * each / of;
+  } else if (re2::RE2::PartialMatch(piece, kIterTook, &each, &text_after)) {
+    row.iteration_ms = (text_after[0] == 'm' || text_after[0] == 'M' ? 1 : 1e3) * each;
   } else if (re2::RE2::PartialMatch(piece, kSeconds, &each)) {
     row.iteration_ms = each * 1e3;
   } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {

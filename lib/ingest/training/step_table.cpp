@@ -135,6 +135,9 @@ bool of_nvidia_smi(std::string_view header, const Layout& layout) {
   return false;
 }
 
+// What exporters and people write above a table: the query, the moment, a blank line.
+bool remark(std::string_view line) { return trimmed(line).empty() || trimmed(line)[0] == '#'; }
+
 bool sniff_step_table(const Head& head) {
   const std::string_view base = head.base();
   if (!base.ends_with(".csv") && !base.ends_with(".tsv")) return false;
@@ -146,7 +149,8 @@ bool sniff_step_table(const Head& head) {
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   };
-  const std::string_view header = next();
+  std::string_view header = next();
+  while (remark(header) && !rest.empty()) header = next();
   if (header.empty()) return false;
   const Layout layout = layout_of(header, base);
   if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (!layout.step && !layout.time))
@@ -198,7 +202,7 @@ class StepTableReader final : public RecordReader {
  private:
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
-    if (layout_.columns.empty()) return header(raw);
+    if (layout_.columns.empty()) return remark(raw) ? Outcome{} : header(raw);
     if (trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
