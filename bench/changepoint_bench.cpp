@@ -109,6 +109,16 @@ int main() {
       "exact segmentation, steady 10000 samples, lambda 2000: {:.1f} us a sample, {} changes\n",
       1e6 * best / 1e4, found);
 
+  std::vector<double> levels = noise(1'000'000, 2);
+  for (std::size_t i = 0; i < levels.size(); ++i) levels[i] += 3.0 * ((i / 1000 * 7) % 5);
+  for (const std::size_t size : {100'000, 1'000'000}) {
+    const auto part = std::span<const double>(levels).first(size);
+    const double start = cpu();
+    found = most_probable_segmentation({&part, 1}, {2000, {0, 0.02, 2, 2}, 8, true}).size();
+    fmt::print("exact segmentation, {} samples with a change every 1000: {:.2f} us a sample, {}\n",
+               size, 1e6 * (cpu() - start) / static_cast<double>(size), found);
+  }
+
   std::vector<double> times(10'000);
   for (std::size_t i = 0; i < times.size(); ++i)
     times[i] = 1000 * std::exp(0.02 * x[i]) * (i >= 4000 && i < 5000 ? 1.3 : 1);

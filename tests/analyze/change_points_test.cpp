@@ -219,6 +219,56 @@ TEST(Segmentation, IsTheBestOfAllSegmentations) {
   }
 }
 
+// Every start with every sample, without groups, bounds and pruning.
+std::vector<std::size_t> looking_always(const std::vector<double>& x, const SegmentationParams& p) {
+  const std::size_t size = x.size();
+  std::vector<double> one(size + 1), two(size + 1), score(size + 1);
+  std::vector<std::size_t> from(size + 1);
+  for (std::size_t t = 0; t < size; ++t) {
+    one[t + 1] = one[t] + x[t];
+    two[t + 1] = two[t] + x[t] * x[t];
+    score[t + 1] = -1e300;
+    for (std::size_t s = 0; s <= t; ++s) {
+      const double n = static_cast<double>(t + 1 - s);
+      const double sum = one[t + 1] - one[s];
+      const double beta =
+          p.prior.beta + (two[t + 1] - two[s] - sum * sum / (p.prior.kappa + n)) / 2;
+      const double alpha = p.prior.alpha + n / 2;
+      const double total = score[s] + std::lgamma(alpha) - std::lgamma(p.prior.alpha) +
+                           p.prior.alpha * std::log(p.prior.beta) - alpha * std::log(beta) +
+                           0.5 * std::log(p.prior.kappa / (p.prior.kappa + n)) -
+                           n / 2 * std::log(2 * M_PI) - std::log(p.lambda) +
+                           (n - 1) * std::log1p(-1 / p.lambda);
+      if (total <= score[t + 1]) continue;
+      score[t + 1] = total;
+      from[t + 1] = s;
+    }
+  }
+  std::vector<std::size_t> out;
+  for (std::size_t t = size; from[t] > 0; t = from[t]) out.insert(out.begin(), from[t]);
+  return out;
+}
+
+// Levels, noise that grows, and single samples that fit no regime, which send all totals far down
+// and up again.
+TEST(Segmentation, LookingSeldomChangesNothing) {
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    auto x = noise(1200, seed, seed % 3 == 0 ? 0.05 : 1);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (seed % 2 == 0 && i > 700) x[i] *= 3;
+      if (i > 400 && i < 900) x[i] += 0.8 * seed;
+      if (seed > 3 && i % 97 == 0) x[i] += 40;
+    }
+    for (SegmentationParams p :
+         {SegmentationParams{}, SegmentationParams{2000, {0, 0.02, 2, 2}, 8, true}}) {
+      const auto want = looking_always(x, p);
+      EXPECT_EQ(offline(x, p), want) << seed << " " << p.lambda;
+      p.prune = false;
+      EXPECT_EQ(offline(x, p), want) << seed << " " << p.lambda;
+    }
+  }
+}
+
 // Scale and offset of a standardised series mean nothing; time before it shifts every index.
 RC_GTEST_PROP(Segmentation, ScaleAndShift, ()) {
   const auto seed = *rc::gen::inRange(1u, 10000u);
