@@ -305,11 +305,11 @@ class Pipeline final : public bundle::Visitor {
   void cut_block(bool last) {
     std::size_t end = buffer_.size();
     if (!last) {
-      const std::size_t newline = buffer_.rfind('\n');
-      const std::size_t carriage = buffer_.rfind('\r');
-      if (newline != std::string::npos)
+      // Only a block without a newline is searched for the other: most hold none, to their begin.
+      if (const std::size_t newline = buffer_.rfind('\n'); newline != std::string::npos)
         end = newline + 1;
-      else if (carriage != std::string::npos && carriage > 0)
+      else if (const std::size_t carriage = buffer_.rfind('\r');
+               carriage != std::string::npos && carriage > 0)
         end = carriage;
     }
     Item& item = push(Item::Kind::block);
