@@ -10,6 +10,7 @@
 namespace culprit::cli {
 
 Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failing) {
+  if (arguments.all("rules").empty()) return rules::RulePack::built_in();
   auto loaded = rules::load_rules(arguments.all("rules"));
   if (!loaded) {
     loaded.error().kind =

@@ -59,8 +59,9 @@ struct SurenessRow {
 
 class CauseTable {
  public:
-  // Errors name file, key and reason.
-  static Result<CauseTable> parse(std::string_view text, const std::string& file);
+  // Errors name file, key and reason. trusted: ours, which the build has held against the schema.
+  static Result<CauseTable> parse(std::string_view text, const std::string& file,
+                                  bool trusted = false);
   static const CauseTable& built_in();
 
   const std::vector<CauseRow>& rows() const { return rows_; }

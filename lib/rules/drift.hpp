@@ -28,8 +28,9 @@ struct DriftRule {
 
 class DriftRules {
  public:
-  // Errors name file, key and reason.
-  static Result<DriftRules> parse(std::string_view text, const std::string& file);
+  // Errors name file, key and reason. trusted: ours, which the build has held against the schema.
+  static Result<DriftRules> parse(std::string_view text, const std::string& file,
+                                  bool trusted = false);
   static const DriftRules& built_in();
 
   // Never fails: a name that no pattern takes is compared exactly, and is worth a remark only. Of

@@ -11,6 +11,7 @@
 #include "rules/lazy_pattern.hpp"
 #include "rules/literals.hpp"
 #include "rules/pack.hpp"
+#include "rules/prepared.hpp"
 #include "schema/embedded.hpp"
 
 namespace culprit::rules {
@@ -41,6 +42,12 @@ const SpeakerPart* part_in(const SpeakerRow& speaker, std::string_view line) {
 
 const Grammar& Grammar::built_in() {
   static const Grammar kBuiltIn = [] {
+    if (auto prepared = prepared_part(PreparedPart::grammar)) {
+      Grammar grammar;
+      (*prepared)(grammar);
+      grammar.index();
+      return grammar;
+    }
     auto parsed =
         parse(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json"), true);
     return parsed ? std::move(parsed).value() : Grammar{};

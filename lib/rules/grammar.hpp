@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "rules/archive.hpp"
 #include "rules/search.hpp"
 
 namespace culprit::rules {
@@ -34,22 +35,42 @@ struct ReasonRow {
   bool general = false;            // it says no more than that something failed
   std::vector<std::string> codes;  // names of error numbers
   std::vector<std::shared_ptr<LazyPattern>> match;
+
+  template <class Archive, MaybeConst<ReasonRow> T>
+  friend void each_field(Archive& archive, T& row) {
+    archive(row.name, row.title, row.role, row.cause, row.means, row.general, row.codes, row.match);
+  }
 };
 
 // What was being done, for titles.
 struct Operation {
   std::string title;  // "memory registration"
   std::shared_ptr<LazyPattern> match;
+
+  template <class Archive, MaybeConst<Operation> T>
+  friend void each_field(Archive& archive, T& operation) {
+    archive(operation.title, operation.match);
+  }
 };
 
 // A part of a program that goes by a name of its own.
 struct SpeakerPart {
   std::string name, title;
   std::shared_ptr<LazyPattern> match;
+
+  template <class Archive, MaybeConst<SpeakerPart> T>
+  friend void each_field(Archive& archive, T& part) {
+    archive(part.name, part.title, part.match);
+  }
 };
 
 struct GrammarSample {
   std::string line, event_class, title;  // class and title are "" where it must stay silent
+
+  template <class Archive, MaybeConst<GrammarSample> T>
+  friend void each_field(Archive& archive, T& sample) {
+    archive(sample.line, sample.event_class, sample.title);
+  }
 };
 
 struct SpeakerRow {
@@ -63,6 +84,12 @@ struct SpeakerRow {
   std::vector<std::shared_ptr<LazyPattern>> match;
   std::vector<SpeakerPart> parts;
   std::vector<GrammarSample> samples;
+
+  template <class Archive, MaybeConst<SpeakerRow> T>
+  friend void each_field(Archive& archive, T& row) {
+    archive(row.name, row.title, row.component, row.means, row.source, row.severe, row.numbers,
+            row.markers, row.match, row.parts, row.samples);
+  }
 };
 
 // What the grammar says of one line. Pointers live as long as the grammar.
@@ -99,7 +126,18 @@ class Grammar {
   struct Numbers {
     std::shared_ptr<LazyPattern> shape;
     std::map<std::string, std::string> names;  // "12" -> ENOMEM
+
+    template <class Archive, MaybeConst<Numbers> T>
+    friend void each_field(Archive& archive, T& numbers) {
+      archive(numbers.shape, numbers.names);
+    }
   };
+  // Without what index() makes of it.
+  template <class Archive, MaybeConst<Grammar> T>
+  friend void each_field(Archive& archive, T& g) {
+    archive(g.speakers_, g.reasons_, g.operations_, g.numbers_, g.texts_, g.code_shape_,
+            g.text_shape_, g.harmless_, g.failure_words_);
+  }
   struct Found {
     const ReasonRow* reason = nullptr;
     std::string code;

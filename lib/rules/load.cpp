@@ -12,6 +12,7 @@
 #include "model/json.hpp"
 #include "model/sort.hpp"
 #include "rules/pack.hpp"
+#include "rules/prepared.hpp"
 #include "rules/rule.hpp"
 #include "schema/schema.hpp"
 
@@ -239,9 +240,7 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
   return rules;
 }
 
-namespace {
-
-Result<std::vector<Rule>> read_built_in() {
+Result<std::vector<Rule>> read_embedded_rules() {
   std::vector<Rule> rules;
   for (const EmbeddedFile& file : embedded_rules()) {
     const std::string_view name = file.name;
@@ -253,6 +252,13 @@ Result<std::vector<Rule>> read_built_in() {
   }
   CULPRIT_CHECK(refuse_duplicates(rules));
   return rules;
+}
+
+namespace {
+
+Result<std::vector<Rule>> read_built_in() {
+  if (auto prepared = prepared_rules()) return *std::move(prepared);
+  return read_embedded_rules();
 }
 
 class TraitTable {

@@ -8,6 +8,7 @@
 #include "model/json.hpp"
 #include "model/sort.hpp"
 #include "rules/glob.hpp"
+#include "rules/prepared.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {
@@ -272,6 +273,11 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
 
 const Catalogue& Catalogue::built_in() {
   static const Catalogue kBuiltIn = [] {
+    if (auto prepared = prepared_part(PreparedPart::catalogue)) {
+      Catalogue catalogue;
+      (*prepared)(catalogue);
+      return catalogue;
+    }
     if (auto parsed = parse(embedded_rule("tables/metrics.json"), "rules/tables/metrics.json"))
       return std::move(parsed).value();
     return Catalogue{};

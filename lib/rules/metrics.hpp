@@ -11,6 +11,7 @@
 
 #include "model/result.hpp"
 #include "model/terms.hpp"
+#include "rules/archive.hpp"
 
 namespace culprit::rules {
 
@@ -33,6 +34,12 @@ struct Metric {
   bool zero_once = false;            // one sample above is enough
   double ceiling = 0;                // where the counter sticks; 0: nowhere
   std::string meaning, advice, source;
+
+  template <class Archive, MaybeConst<Metric> T>
+  friend void each_field(Archive& archive, T& m) {
+    archive(m.name, m.unit, m.kind, m.bad, m.entity, m.points_to, m.symptom, m.floor_absolute,
+            m.floor_relative, m.zero_above, m.zero_once, m.ceiling, m.meaning, m.advice, m.source);
+  }
 };
 
 // A name that was found, and how its values become those of the metric.
@@ -62,7 +69,17 @@ class Catalogue {
     std::size_t metric = 0;
     MetricKind kind = MetricKind::gauge;
     std::string unit;
+
+    template <class Archive, MaybeConst<Alias> T>
+    friend void each_field(Archive& archive, T& alias) {
+      archive(alias.name, alias.metric, alias.kind, alias.unit);
+    }
   };
+  template <class Archive, MaybeConst<Catalogue> T>
+  friend void each_field(Archive& archive, T& catalogue) {
+    archive(catalogue.metrics_, catalogue.exact_, catalogue.joined_, catalogue.patterns_);
+  }
+
   std::vector<Metric> metrics_;
   std::map<std::string, Alias, std::less<>> exact_;
   std::map<std::string, Alias, std::less<>>

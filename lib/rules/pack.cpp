@@ -11,6 +11,7 @@
 
 #include "model/sort.hpp"
 #include "rules/literals.hpp"
+#include "rules/prepared.hpp"
 #include "rules/search.hpp"
 #include "schema/embedded.hpp"
 
@@ -26,9 +27,35 @@ re2::RE2::Options options() {
   return o;
 }
 
+// Classes that some rule's `cleared_by` names.
+std::set<std::string> clearing_classes(const std::vector<Rule>& rules) {
+  std::set<std::string> out;
+  for (const Rule& rule : rules) {
+    out.insert(rule.meaning.cleared_by.begin(), rule.meaning.cleared_by.end());
+    for (const auto& [code, meaning] : rule.codes)
+      out.insert(meaning.cleared_by.begin(), meaning.cleared_by.end());
+  }
+  return out;
+}
+
+bool raises_event(const Rule& rule, const std::set<std::string>& clearing) {
+  // What a logger left out is no event, and the scan must see it: it counts for the event before.
+  return rule.meaning.role != Role::advice || rule.meaning.traits.has(Trait::suppressed) ||
+         clearing.count(rule.event_class) > 0 ||
+         std::any_of(rule.codes.begin(), rule.codes.end(),
+                     [](const auto& code) { return code.second.role != Role::advice; });
+}
+
+std::vector<std::string> words_needed(const std::string& pattern, const OrdinaryText& ordinary) {
+  if (auto prepared = prepared_words(pattern)) return *std::move(prepared);
+  return required_words(pattern, ordinary);
+}
+
 }  // namespace
 
 struct RulePack::Compiled {
+  static Result<std::unique_ptr<Compiled>> make(std::vector<Rule> rules, PackIndex index);
+
   struct Pattern {
     std::size_t rule = 0;
     std::string text;
@@ -43,60 +70,24 @@ struct RulePack::Compiled {
   std::vector<Rule> rules;
   std::deque<Pattern> patterns;        // by rule
   std::unique_ptr<WordSearch> search;  // of the words below: which patterns a message can match
-  std::vector<std::vector<std::uint32_t>> patterns_of;  // by word
-  std::vector<std::uint32_t> wordless;      // advice of a few letters: asked of every message
+  PackIndex index;                     // its words are the search's
   std::vector<std::deque<Pattern>> unless;  // by rule
   std::vector<std::set<std::size_t>> over;  // by rule: rules that give way to it
   std::set<std::string> clearing;           // classes that some rule's `cleared_by` names
-  std::vector<std::string> words;
-
-  // Words that messages must hold, as they are found while rules are added.
-  struct Words {
-    std::map<std::string, std::vector<std::uint32_t>> patterns_of;
-    std::set<std::string> of_events;  // of rules whose lines the scan must see
-  };
-
-  bool raises_event(const Rule& rule) const {
-    // What a logger left out is no event, and the scan must see it: it counts for the event before.
-    return rule.meaning.role != Role::advice || rule.meaning.traits.has(Trait::suppressed) ||
-           clearing.count(rule.event_class) > 0 ||
-           std::any_of(rule.codes.begin(), rule.codes.end(),
-                       [](const auto& code) { return code.second.role != Role::advice; });
-  }
+  std::string digest;  // of the built-in rules, which the build has made: a millisecond; else ""
 
   // The patterns of rule `r`: what it matches and what it does not.
-  Result<> add_patterns(std::size_t r, const OrdinaryText& ordinary, Words& found) {
-    const Rule& rule = rules[r];
-    const bool event = raises_event(rule);
-    for (std::size_t i = 0; i < rule.match.size(); ++i) {
+  void add_patterns(std::size_t r) {
+    for (const std::string& text : rules[r].match) {
       Pattern& pattern = patterns.emplace_back();
       pattern.rule = r;
-      pattern.text = rule.match[i];
-      const auto needed = required_words(rule.match[i], ordinary);
-      std::size_t least = needed.empty() ? 0 : needed[0].size();
-      for (const auto& word : needed) least = std::min(least, word.size());
-      const auto p = static_cast<std::uint32_t>(patterns.size() - 1);
-      if (least < 5)
-        wordless.push_back(p);
-      else
-        for (const auto& word : needed) found.patterns_of[word].push_back(p);
-      if (!event) continue;
-      if (least < 5)  // the scan probes four bytes at a time
-        return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that "
-                                "every match contains",
-                                i, rule.id))
-            .at({rule.file, 0})
-            .hint(
-                "name more of the words that the program prints; patterns that can match almost "
-                "any line would slow every scan");
-      found.of_events.insert(needed.begin(), needed.end());
+      pattern.text = text;
     }
-    for (const std::string& text : rule.unless) {
+    for (const std::string& text : rules[r].unless) {
       Pattern& pattern = unless[r].emplace_back();
       pattern.rule = r;
       pattern.text = text;
     }
-    return {};
   }
 
   Result<> add_over(std::size_t r, const std::map<std::string, std::size_t>& by_id) {
@@ -137,9 +128,10 @@ struct RulePack::Compiled {
                                                               std::string_view kind) const {
     std::vector<WordSearch::Hit> words_hit;
     search->find(message, words_hit);
-    std::vector<std::uint32_t> able = wordless;
+    std::vector<std::uint32_t> able = index.wordless;
     for (const auto& hit : words_hit)
-      able.insert(able.end(), patterns_of[hit.word].begin(), patterns_of[hit.word].end());
+      able.insert(able.end(), index.patterns_of[hit.word].begin(),
+                  index.patterns_of[hit.word].end());
     sort_rows(able);
     able.erase(std::unique(able.begin(), able.end()), able.end());
     std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
@@ -171,36 +163,81 @@ std::string_view ordinary_lines() {
   return {};
 }
 
-Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
+Result<PackIndex> index_of(const std::vector<Rule>& rules) {
+  PackIndex out;
+  std::map<std::string, std::vector<std::uint32_t>> patterns_of;
+  std::set<std::string> of_events;
+  const OrdinaryText ordinary(ordinary_lines());
+  const std::set<std::string> clearing = clearing_classes(rules);
+  std::uint32_t p = 0;
+  for (const Rule& rule : rules) {
+    const bool event = raises_event(rule, clearing);
+    for (std::size_t i = 0; i < rule.match.size(); ++i, ++p) {
+      const auto needed = words_needed(rule.match[i], ordinary);
+      std::size_t least = needed.empty() ? 0 : needed[0].size();
+      for (const auto& word : needed) least = std::min(least, word.size());
+      if (least < 5)
+        out.wordless.push_back(p);
+      else
+        for (const auto& word : needed) patterns_of[word].push_back(p);
+      if (!event) continue;
+      if (least < 5)  // the scan probes four bytes at a time
+        return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that "
+                                "every match contains",
+                                i, rule.id))
+            .at({rule.file, 0})
+            .hint(
+                "name more of the words that the program prints; patterns that can match almost "
+                "any line would slow every scan");
+      of_events.insert(needed.begin(), needed.end());
+    }
+  }
+  for (auto& [word, list] : patterns_of) {
+    out.words.push_back(word);
+    out.patterns_of.push_back(std::move(list));
+  }
+  out.event_words.assign(of_events.begin(), of_events.end());
+  return out;
+}
+
+Result<std::unique_ptr<RulePack::Compiled>> RulePack::Compiled::make(std::vector<Rule> rules,
+                                                                     PackIndex index) {
   auto c = std::make_unique<Compiled>();
   c->rules = std::move(rules);
   c->unless.resize(c->rules.size());
   c->over.resize(c->rules.size());
+  c->clearing = clearing_classes(c->rules);
   std::map<std::string, std::size_t> by_id;
   for (std::size_t r = 0; r < c->rules.size(); ++r) by_id.emplace(c->rules[r].id, r);
-  for (const Rule& rule : c->rules) {
-    c->clearing.insert(rule.meaning.cleared_by.begin(), rule.meaning.cleared_by.end());
-    for (const auto& [code, meaning] : rule.codes)
-      c->clearing.insert(meaning.cleared_by.begin(), meaning.cleared_by.end());
-  }
-  Compiled::Words words;
-  const OrdinaryText ordinary(ordinary_lines());
   for (std::size_t r = 0; r < c->rules.size(); ++r) {
-    CULPRIT_CHECK(c->add_patterns(r, ordinary, words));
+    c->add_patterns(r);
     CULPRIT_CHECK(c->add_over(r, by_id));
   }
   if (const auto found = c->rule_over_itself())
     return fail(fmt::format("over: '{}' stands over a rule that stands over it",
                             c->rules[*found].id))
         .at({c->rules[*found].file, 0});
-  std::vector<std::string> all;
-  for (auto& [word, list] : words.patterns_of) {
-    all.push_back(word);
-    c->patterns_of.push_back(std::move(list));
-  }
-  c->search = std::make_unique<WordSearch>(std::move(all), ordinary_lines());
-  c->words.assign(words.of_events.begin(), words.of_events.end());
-  return RulePack(std::move(c));
+  c->search = std::make_unique<WordSearch>(std::move(index.words), ordinary_lines());
+  c->index = std::move(index);
+  return c;
+}
+
+Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
+  CULPRIT_TRY(index, index_of(rules));
+  CULPRIT_TRY(compiled, Compiled::make(std::move(rules), std::move(index)));
+  return RulePack(std::move(compiled));
+}
+
+Result<RulePack> RulePack::built_in() {
+  CULPRIT_TRY(rules, load_rules({}));
+  auto prepared = prepared_part(PreparedPart::pack);
+  if (!prepared) return compile(std::move(rules));
+  PackIndex index;
+  std::string digest;
+  (*prepared)(index, digest);
+  CULPRIT_TRY(compiled, Compiled::make(std::move(rules), std::move(index)));
+  compiled->digest = std::move(digest);
+  return RulePack(std::move(compiled));
 }
 
 std::string fill_class(const std::string& pattern,
@@ -296,7 +333,9 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
 }
 
 const std::vector<Rule>& RulePack::rules() const { return compiled_->rules; }
-const std::vector<std::string>& RulePack::search_words() const { return compiled_->words; }
+const std::vector<std::string>& RulePack::search_words() const {
+  return compiled_->index.event_words;
+}
 
 const Rule* RulePack::find(std::string_view id) const {
   for (const Rule& rule : compiled_->rules)
@@ -317,6 +356,7 @@ const Rule* RulePack::of_class(std::string_view event_class) const {
 }
 
 std::string RulePack::digest() const {
+  if (!compiled_->digest.empty()) return compiled_->digest;
   std::uint64_t h =
       0xcbf29ce484222325ULL;  // FNV-1a: identity of a small text, no security asked of it
   const auto mix = [&](std::string_view text) {

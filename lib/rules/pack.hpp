@@ -29,6 +29,9 @@ class RulePack {
   // search for.
   static Result<RulePack> compile(std::vector<Rule> rules);
 
+  // Our own rules alone.
+  static Result<RulePack> built_in();
+
   RulePack(RulePack&&) noexcept;
   RulePack& operator=(RulePack&&) noexcept;
   ~RulePack();

@@ -82,6 +82,9 @@ int compare_versions(const std::string& a, const std::string& b);
 Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::string& file,
                                          bool trusted = false);
 
+// Our own files, read as JSON; load_rules() takes what the build has made of them.
+Result<std::vector<Rule>> read_embedded_rules();
+
 // The rules that are compiled in, followed by those of the user's folders; a user's rule replaces
 // ours of the same id. Two rules of one id within ours, or within one user's, are an error.
 Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folders);

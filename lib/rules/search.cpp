@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <unordered_map>
+#include <numeric>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(CULPRIT_NO_SIMD)
 #define CULPRIT_SEARCH_AVX2 1
@@ -16,7 +16,9 @@ namespace culprit::rules {
 namespace {
 
 // 2^17 bits are 16 KiB: the bitmap stays in the first-level cache beside the text.
-constexpr unsigned kBits = 17;
+constexpr unsigned kMostBits = 17;
+constexpr unsigned kLeastBits = 10;
+constexpr unsigned kRoomBits = 3;  // eight hashes a gram, where that is less: few are met by chance
 constexpr std::uint32_t kFold = 0x20202020;
 constexpr std::uint64_t kFold8 = 0x2020202020202020;
 // Probes between two looks at what they met: their list stays in the first-level cache, too.
@@ -35,26 +37,54 @@ std::uint64_t eight_at(const char* p) {
 }
 
 constexpr std::uint32_t kFactor = 0x9E3779B1u;
-std::uint32_t hash_of(std::uint32_t gram) { return (gram * kFactor) >> (32 - kBits); }
+std::uint32_t hash_of(std::uint32_t gram, unsigned shift) { return (gram * kFactor) >> shift; }
+
+// How often grams stand in a text, in an open table: a map took half of the making of a search.
+class GramCounts {
+ public:
+  explicit GramCounts(std::string_view text)
+      : cells_(std::bit_ceil(2 * std::max<std::size_t>(text.size(), 8))) {
+    for (std::size_t i = 0; i + 4 <= text.size(); ++i) {
+      Cell& cell = cells_[place_of(gram_at(text.data() + i))];
+      cell.gram = gram_at(text.data() + i);
+      ++cell.count;
+    }
+  }
+  long of(std::uint32_t gram) const { return cells_[place_of(gram)].count; }
+
+ private:
+  struct Cell {
+    std::uint32_t gram = 0;
+    std::uint32_t count = 0;  // 0: nothing stands here
+  };
+  // Where it stands or would.
+  std::size_t place_of(std::uint32_t gram) const {
+    std::size_t at = (gram * kFactor >> 8) & (cells_.size() - 1);
+    while (cells_[at].count != 0 && cells_[at].gram != gram) at = (at + 1) & (cells_.size() - 1);
+    return at;
+  }
+
+  std::vector<Cell> cells_;
+};
 
 std::uint64_t side(char c) { return 1ULL << ((static_cast<unsigned char>(c) | 0x20) & 63); }
 
-bool is_marked(const std::uint32_t* marked, const char* p) {
-  const std::uint32_t h = hash_of(gram_at(p));
+bool is_marked(const std::uint32_t* marked, unsigned shift, const char* p) {
+  const std::uint32_t h = hash_of(gram_at(p), shift);
   return ((marked[h >> 5] >> (h & 31)) & 1) != 0;
 }
 
 // Writes down which of the `turns` * 8 probes from `text` on, `step` bytes apart, are marked: their
 // distances from `text`. `met` has room for all of them. Probes of a turn run side by side: without
 // a branch, their loads and multiplications overlap.
-std::size_t meet(const std::uint32_t* marked, const char* text, std::size_t turns, std::size_t step,
-                 std::uint32_t* met) {
+std::size_t meet(const std::uint32_t* marked, unsigned shift, const char* text, std::size_t turns,
+                 std::size_t step, std::uint32_t* met) {
   std::size_t n = 0;
   std::size_t at = 0;
   for (std::size_t i = 0; i < turns; ++i)
     for (std::size_t k = 0; k < 8; ++k, at += step) {
       met[n] = static_cast<std::uint32_t>(at);
-      n += is_marked(marked, text + at);
+      n += is_marked(marked, shift, text + at);
     }
   return n;
 }
@@ -73,9 +103,9 @@ constexpr std::array<std::uint64_t, 256> kChosen = [] {
 // The same, eight probes at once: their grams by a shuffle of two halves, their marks by a gather.
 // Steps of 2, 3 and 4: four grams must lie within 16 bytes. Reads up to 15 bytes from the fifth
 // probe of a turn on. Of `met`, up to eight places past the last one are overwritten.
-__attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marked, const char* text,
-                                                      std::size_t turns, std::size_t step,
-                                                      std::uint32_t* met) {
+__attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marked, unsigned shift,
+                                                      const char* text, std::size_t turns,
+                                                      std::size_t step, std::uint32_t* met) {
   alignas(32) std::uint8_t order[32];
   alignas(32) std::uint32_t distances[8];
   for (unsigned k = 0; k < 32; ++k)
@@ -86,6 +116,7 @@ __attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marke
   const __m256i fold = _mm256_set1_epi32(static_cast<int>(kFold));
   const __m256i factor = _mm256_set1_epi32(static_cast<int>(kFactor));
   const __m256i low = _mm256_set1_epi32(31);
+  const __m128i down = _mm_cvtsi32_si128(static_cast<int>(shift));
   __m256i at = _mm256_load_si256(reinterpret_cast<const __m256i*>(distances));
   std::size_t n = 0;
   for (std::size_t i = 0; i < turns; ++i, text += 8 * step) {
@@ -95,7 +126,7 @@ __attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marke
         _mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1),
                             shuffle),
         fold);
-    const __m256i hash = _mm256_srli_epi32(_mm256_mullo_epi32(grams, factor), 32 - kBits);
+    const __m256i hash = _mm256_srl_epi32(_mm256_mullo_epi32(grams, factor), down);
     const __m256i words =
         _mm256_i32gather_epi32(reinterpret_cast<const int*>(marked), _mm256_srli_epi32(hash, 5), 4);
     const __m256i marks =
@@ -133,20 +164,19 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
   for (const std::string& word : words_) least = std::min(least, word.size());
   stride_ = std::clamp<std::size_t>(least >= 4 ? least - 3 : 1, 1, 8);
 
-  std::unordered_map<std::uint32_t, int> common;
-  for (std::size_t i = 0; i + 4 <= ordinary.size(); ++i) ++common[gram_at(ordinary.data() + i)];
-
+  const GramCounts common(ordinary);
+  std::vector<long> counts;  // of the grams of a word
   for (std::uint32_t w = 0; w < words_.size(); ++w) {
     const std::string& word = words_[w];
     const std::size_t windows = word.size() - 3 - stride_ + 1;
+    counts.resize(word.size() - 3);
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = common.of(gram_at(word.data() + i));
+    long seen = std::accumulate(counts.begin(), counts.begin() + static_cast<long>(stride_), 0L);
+    long least_seen = seen;
     std::size_t chosen = 0;
-    long least_seen = -1;
-    for (std::size_t start = 0; start < windows; ++start) {
-      long seen = 0;
-      for (std::size_t k = 0; k < stride_; ++k)
-        if (const auto it = common.find(gram_at(word.data() + start + k)); it != common.end())
-          seen += it->second;
-      if (least_seen < 0 || seen < least_seen) {
+    for (std::size_t start = 1; start < windows && least_seen > 0; ++start) {
+      seen += counts[start + stride_ - 1] - counts[start - 1];
+      if (seen < least_seen) {
         least_seen = seen;
         chosen = start;
       }
@@ -170,23 +200,31 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
       entries_.push_back(entry);
     }
   }
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    const std::uint32_t x = hash_of(a.gram);
-    const std::uint32_t y = hash_of(b.gram);
-    return x != y ? x < y : a.word != b.word ? a.word < b.word : a.offset < b.offset;
-  });
-  marked_.assign((1u << kBits) / 32, 0);
-  first_.assign((1u << kBits) + 1, 0);
-  sides_.resize(1u << kBits);
-  for (const Entry& entry : entries_) {
-    const std::uint32_t h = hash_of(entry.gram);
+  index();
+}
+
+// Orders the entries by the hash of their gram; those of one hash keep their order.
+void WordSearch::index() {
+  shift_ = 32 - std::clamp(static_cast<unsigned>(std::bit_width(entries_.size())) + kRoomBits,
+                           kLeastBits, kMostBits);
+  const std::size_t hashes = std::size_t{1} << (32 - shift_);
+  marked_.assign(hashes / 32, 0);
+  first_.assign(hashes + 2, 0);
+  for (const Entry& entry : entries_) ++first_[hash_of(entry.gram, shift_) + 2];
+  for (std::size_t h = 0; h <= hashes; ++h) first_[h + 1] += first_[h];
+  std::vector<Entry> ordered(entries_.size());
+  // Afterwards what stood one place behind stands where it belongs.
+  for (const Entry& entry : entries_) ordered[first_[hash_of(entry.gram, shift_) + 1]++] = entry;
+  sides_.resize(entries_.size());
+  for (const Entry& entry : ordered) {
+    const std::uint32_t h = hash_of(entry.gram, shift_);
     marked_[h >> 5] |= 1u << (h & 31);
-    ++first_[h + 1];
     const std::string& word = words_[entry.word];
-    sides_[h].before |= entry.offset > 0 ? side(word[entry.offset - 1]) : ~0ULL;
-    sides_[h].after |= entry.offset + 4 < word.size() ? side(word[entry.offset + 4]) : ~0ULL;
+    Sides& sides = sides_[first_[h]];
+    sides.before |= entry.offset > 0 ? side(word[entry.offset - 1]) : ~0ULL;
+    sides.after |= entry.offset + 4 < word.size() ? side(word[entry.offset + 4]) : ~0ULL;
   }
-  for (std::size_t h = 0; h < (1u << kBits); ++h) first_[h + 1] += first_[h];
+  entries_ = std::move(ordered);
 }
 
 bool WordSearch::is_at(std::string_view text, std::size_t at, const Entry& entry) const {
@@ -207,7 +245,7 @@ bool WordSearch::is_at(std::string_view text, std::size_t at, const Entry& entry
 // A marked gram may stand at `at`, somewhere within the text.
 void WordSearch::probe(std::string_view text, std::size_t at, std::vector<Hit>& hits) const {
   const std::uint32_t gram = gram_at(text.data() + at);
-  const std::uint32_t h = hash_of(gram);
+  const std::uint32_t h = hash_of(gram, shift_);
   for (std::uint32_t e = first_[h]; e < first_[h + 1]; ++e)
     if (const Entry& entry = entries_[e]; entry.gram == gram && is_at(text, at, entry))
       hits.push_back({at - entry.offset, entry.word});
@@ -215,7 +253,7 @@ void WordSearch::probe(std::string_view text, std::size_t at, std::vector<Hit>& 
 
 // The same, where at least eight bytes stand before `at` and after it.
 void WordSearch::check(std::string_view text, std::size_t at, std::vector<Hit>& hits) const {
-  const std::uint32_t h = hash_of(gram_at(text.data() + at));
+  const std::uint32_t h = hash_of(gram_at(text.data() + at), shift_);
   for (std::uint32_t e = first_[h]; e < first_[h + 1]; ++e) {
     const Entry& entry = entries_[e];
     if (((eight_at(text.data() + at - entry.back) ^ entry.context) & entry.mask) == 0 &&
@@ -233,7 +271,7 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
   const std::size_t step = stride_;
   std::size_t at = 0;
   for (; at < end && at < 8; at += step)
-    if (is_marked(marked, base + at)) probe(text, at, hits);
+    if (is_marked(marked, shift_, base + at)) probe(text, at, hits);
   std::uint32_t met[kRound + 8];  // relative to where the round began
   while (at + 8 + 8 * step < end) {
     const std::size_t begin = at;
@@ -241,15 +279,15 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
     std::size_t n = 0;
 #ifdef CULPRIT_SEARCH_AVX2
     if (step >= 2 && step <= 4 && has_avx2())
-      n = meet_avx2(marked, base + begin, turns, step, met);
+      n = meet_avx2(marked, shift_, base + begin, turns, step, met);
     else
 #endif
-      n = meet(marked, base + begin, turns, step, met);
+      n = meet(marked, shift_, base + begin, turns, step, met);
     at += turns * 8 * step;
     std::size_t left = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t place = begin + met[i];
-      const Sides& sides = sides_[hash_of(gram_at(base + place))];
+      const Sides& sides = sides_[first_[hash_of(gram_at(base + place), shift_)]];
       met[left] = met[i];
       left += static_cast<std::size_t>((sides.before & side(base[place - 1])) != 0) &
               static_cast<std::size_t>((sides.after & side(base[place + 4])) != 0);
@@ -257,7 +295,7 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
     for (std::size_t i = 0; i < left; ++i) check(text, begin + met[i], hits);
   }
   for (; at < end; at += step)
-    if (is_marked(marked, base + at)) probe(text, at, hits);
+    if (is_marked(marked, shift_, base + at)) probe(text, at, hits);
   // A word is met up to its length late, so that the hits are nearly in order.
   const auto less = [](const Hit& x, const Hit& y) {
     return x.offset != y.offset ? x.offset < y.offset : x.word < y.word;

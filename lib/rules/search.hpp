@@ -55,15 +55,17 @@ class WordSearch {
     std::uint64_t before = 0, after = 0;
   };
 
+  void index();
   void check(std::string_view text, std::size_t at, std::vector<Hit>& hits) const;
   bool is_at(std::string_view text, std::size_t at, const Entry& entry) const;
   void probe(std::string_view text, std::size_t at, std::vector<Hit>& hits) const;
 
   std::vector<std::string> words_;
   std::size_t stride_ = 1;
+  unsigned shift_ = 15;                // hashes are of 32 - shift_ bits
   std::vector<std::uint32_t> marked_;  // one bit a hash
   std::vector<Entry> entries_;         // ordered by hash
-  std::vector<Sides> sides_;           // by hash
+  std::vector<Sides> sides_;           // by the first entry of a hash
   std::vector<std::uint32_t> first_;   // hash -> first entry
 };
 

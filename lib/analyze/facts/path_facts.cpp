@@ -10,26 +10,33 @@
 #include <re2/re2.h>
 
 #include "model/json.hpp"
+#include "rules/lazy_pattern.hpp"
+#include "rules/literals.hpp"
+#include "rules/prepared.hpp"
 #include "schema/embedded.hpp"
 
 namespace culprit::analyze {
 
 namespace {
 
+// Each is compiled when a name is first held against it, which takes longer than all the rest of a
+// small bundle's names.
+using Pattern = std::unique_ptr<rules::LazyPattern>;
+
 struct PathPattern {
-  std::unique_ptr<re2::RE2> match;
-  bool sure = false;  // what stands there is a host, whatever it looks like
+  Pattern match;
+  std::vector<std::string> words;  // folded: one of them stands in every match; none: not known
+  bool sure = false;               // what stands there is a host, whatever it looks like
 };
 
 struct PathTable {
   std::vector<PathPattern> patterns;
   std::set<std::string> not_hosts;
-  std::unique_ptr<re2::RE2> not_hosts_like;  // names of other things that are counted
-  std::unique_ptr<re2::RE2>
-      devices_like;  // machines and devices are both called so: "gpu-01", "train-04"
-  std::unique_ptr<re2::RE2> never_hosts_like;      // not even in a folder of hosts
-  std::unique_ptr<re2::RE2> one_per_machine_like;  // files of which a machine has one
-  std::unique_ptr<re2::RE2> job_output_like, other_programs_like, records_like;
+  Pattern not_hosts_like;        // names of other things that are counted
+  Pattern devices_like;          // machines and devices are both called so: "gpu-01", "train-04"
+  Pattern never_hosts_like;      // not even in a folder of hosts
+  Pattern one_per_machine_like;  // files of which a machine has one
+  Pattern job_output_like, other_programs_like, records_like;
 };
 
 const PathTable& path_table() {
@@ -37,14 +44,14 @@ const PathTable& path_table() {
     PathTable table;
     const auto document = nlohmann::json::parse(embedded_rule("tables/paths.json"), nullptr, false);
     for (const auto& one : document["patterns"]) {
-      re2::RE2::Options options;
-      options.set_encoding(re2::RE2::Options::EncodingLatin1);
-      table.patterns.push_back(
-          {std::make_unique<re2::RE2>(one["match"].get<std::string>(), options),
-           one.value("sure", false)});
+      const std::string text = one["match"].get<std::string>();
+      table.patterns.push_back({std::make_unique<rules::LazyPattern>(text),
+                                rules::prepared_words(text).value_or(std::vector<std::string>{}),
+                                one.value("sure", false)});
     }
     const auto compiled = [&](const char* key) {
-      return std::make_unique<re2::RE2>(document[key].get<std::string>());
+      return std::make_unique<rules::LazyPattern>(document[key].get<std::string>(),
+                                                  re2::RE2::Options::EncodingUTF8);
     };
     table.not_hosts_like = compiled("not_hosts_like");
     table.devices_like = compiled("devices_like");
@@ -71,8 +78,8 @@ bool listed(const std::string& name) {
   return path_table().not_hosts.count(lower) > 0;
 }
 
-bool like(const std::string& name, const std::unique_ptr<re2::RE2>& pattern) {
-  return re2::RE2::FullMatch(name, *pattern);
+bool like(const std::string& name, const Pattern& pattern) {
+  return re2::RE2::FullMatch(name, pattern->expression());
 }
 
 // "pretrain-20931.log": what a scheduler numbers in the ten thousands are jobs.
@@ -106,9 +113,14 @@ bool first_match(const re2::RE2& pattern, const std::string& path,
 PathFacts facts_of_path(const std::string& path) {
   PathFacts out;
   std::vector<re2::StringPiece> groups;
-  for (const auto& [pattern, sure] : path_table().patterns) {
-    if (!first_match(*pattern, path, groups)) continue;
-    for (const auto& [index, name] : pattern->CapturingGroupNames()) {
+  const std::string folded = rules::fold(path);
+  for (const auto& [pattern, words, sure] : path_table().patterns) {
+    const bool possible =
+        words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+          return folded.find(word) != std::string::npos;
+        });
+    if (!possible || !first_match(pattern->expression(), path, groups)) continue;
+    for (const auto& [index, name] : pattern->expression().CapturingGroupNames()) {
       const auto& group = groups[static_cast<std::size_t>(index)];
       const std::string value(group.data(), group.size());
       if (value.empty()) continue;
@@ -196,7 +208,8 @@ bool of_one_machine(const MemberRow& m) {
 }
 
 bool named_as_one_of_machine(const MemberRow& m) {
-  return m.kind == "file" && re2::RE2::PartialMatch(m.path, *path_table().one_per_machine_like);
+  return m.kind == "file" &&
+         re2::RE2::PartialMatch(m.path, path_table().one_per_machine_like->expression());
 }
 
 // Output of tools about a machine's GPUs, scrapes of an exporter: of a machine, or of one of its
@@ -441,17 +454,17 @@ bool system_log(std::string_view path) {
 
 bool named_as_output(std::string_view path) {
   return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                *path_table().job_output_like);
+                                path_table().job_output_like->expression());
 }
 
 bool named_as_record(std::string_view path) {
   return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                *path_table().records_like);
+                                path_table().records_like->expression());
 }
 
 bool of_other_program(std::string_view path) {
   return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                *path_table().other_programs_like);
+                                path_table().other_programs_like->expression());
 }
 
 }  // namespace culprit::analyze

@@ -90,9 +90,9 @@ Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
   // A rule's word that ordinary progress lines print ("number of nan iterations: ") would send each
   // of them through the whole pack; the recognisers of such lines ask the rules themselves when
   // there is something to judge.
-  const std::string ordinary = rules::fold(rules::ordinary_lines());
+  const rules::OrdinaryText ordinary(rules::ordinary_lines());
   for (const std::string& word : pack.search_words())
-    if (ordinary.find(word) == std::string::npos) words[word].first = true;
+    if (ordinary.occurrences(word) == 0) words[word].first = true;
   const auto list = recognisers();
   for (std::size_t i = 0; i < list.size(); ++i)
     for (const std::string_view word : list[i]->words) words[rules::fold(word)].second.insert(i);
