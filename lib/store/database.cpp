@@ -156,6 +156,7 @@ struct Database::Impl {
 
     void prepare() {
       last_failure = {};
+      impl_.steps_known = -1;
       sqlite3* db = impl_.db.get();
 #define CULPRIT_PREPARE(Row, name) insert_##name = Statement(db, insertion<Row>());
       CULPRIT_ROWS(CULPRIT_PREPARE)
@@ -450,6 +451,12 @@ struct Database::Impl {
   std::atomic<bool> failed{false};  // the writer has trouble; asked by other threads
   std::unique_ptr<sqlite3, Close> db;
   std::unique_ptr<Writer> writer;
+  // The first and last rowid of each stretch of a member's steps, as of so many steps in all: asked
+  // for each of thousands of logs, and found for all of them at once.
+  using Stretches = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  std::map<MemberId, Stretches> stretches_of;
+  std::int64_t steps_known = -1;
+  const Stretches& steps_of(MemberId member);
 };
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -817,6 +824,17 @@ void Database::each_checkpoint(const std::function<void(const CheckpointRow&)>& 
   while (const auto row = select.next()) take(*row);
 }
 
+const Database::Impl::Stretches& Database::Impl::steps_of(MemberId member) {
+  Statement last(db.get(), "SELECT COALESCE(MAX(rowid), 0) FROM iteration");
+  if (const std::int64_t now = last.next() ? last.integer() : 0; now != steps_known) {
+    stretches_of.clear();
+    for (const Range& range : ranges(db.get(), "iteration"))
+      stretches_of[range.member].emplace_back(range.first, range.last);
+    steps_known = now;
+  }
+  return stretches_of[member];
+}
+
 StepTable Database::steps(MemberId member) const {
   StepTable out;
   out.member = member;
@@ -825,9 +843,8 @@ StepTable Database::steps(MemberId member) const {
               "SELECT line, byte_offset, time_raw, clock, framework, iteration, iteration_ms, "
               "loss, loss_nan, grad_norm, grad_norm_nan FROM iteration WHERE rowid BETWEEN ? AND ? "
               "ORDER BY rowid");
-  for (const Range& range : ranges(db, "iteration")) {
-    if (range.member != member) continue;
-    s.bind(range.first, range.last);
+  for (const auto& [first_row, last_row] : impl_->steps_of(member)) {
+    s.bind(first_row, last_row);
     while (s.next()) {
       const double missing = std::numeric_limits<double>::quiet_NaN();
       out.lines.push_back(s.integer());
