@@ -250,13 +250,18 @@ bool configuration(const Head& head) {
           starts(first_text_of(head), "[\n") || starts(first_text_of(head), "[{"));
 }
 
-bool nccl_log(const Head& head) {
-  return share_of_lines(head, [](std::string_view text) {
-           return text.find(" NCCL INFO ") != std::string_view::npos ||
-                  text.find(" NCCL WARN ") != std::string_view::npos ||
-                  text.find(" NCCL TRACE ") != std::string_view::npos;
-         }) >= 80;
+// Lines begin with names and times: the N is met later and less often than a space.
+bool nccl_line(std::string_view text) {
+  constexpr std::string_view kName = "NCCL ";
+  for (std::size_t at = text.find(kName); at != std::string_view::npos;
+       at = text.find(kName, at + 1))
+    if (at > 0 && text[at - 1] == ' ')
+      for (const std::string_view level : {"INFO ", "WARN ", "TRACE "})
+        if (text.substr(at + kName.size()).starts_with(level)) return true;
+  return false;
 }
+
+bool nccl_log(const Head& head) { return share_of_lines(head, nccl_line) >= 80; }
 
 bool xorg_log(const Head& head) {
   return head_has(head, "X.Org X Server") || starts(head.base(), "Xorg.");
