@@ -235,11 +235,16 @@ std::size_t ipv6_end(std::string_view text, std::size_t at) {
   return groups == 8 || (doubled && groups >= 3 && groups < 8) ? i : at;
 }
 
+constexpr std::string_view kSecretPrefixes[] = {"hf_",    "sk-",    "ghp_", "gho_",  "github_pat_",
+                                                "glpat-", "AKIA",   "ASIA", "xoxb-", "xoxp-",
+                                                "eyJ",    "nvapi-", "pypi-"};
+constexpr std::string_view kSecretWords[] = {
+    "password",   "passwd",      "secret",     "token",       "api_key", "apikey",
+    "access_key", "private_key", "credential", "license_key", "auth_key"};
+constexpr std::string_view kHarmlessWords[] = {"tokenizer", "tokens"};
+
 bool starts_secret(std::string_view text, std::size_t at, std::size_t& end) {
-  static constexpr std::string_view kPrefixes[] = {
-      "hf_",  "sk-",   "ghp_",  "gho_", "github_pat_", "glpat-", "AKIA",
-      "ASIA", "xoxb-", "xoxp-", "eyJ",  "nvapi-",      "pypi-"};
-  for (const std::string_view prefix : kPrefixes) {
+  for (const std::string_view prefix : kSecretPrefixes) {
     if (!text.substr(at).starts_with(prefix)) continue;
     end = at + prefix.size();
     while (end < text.size() &&
@@ -320,14 +325,14 @@ std::string_view name(Kind kind) {
 
 bool names_secret(std::string_view name) {
   const std::string l = lowered(name.substr(0, 200));
-  for (const std::string_view word :
-       {"password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key",
-        "credential", "license_key", "auth_key"})
-    if (l.find(word) != std::string::npos && l.find("tokenizer") == std::string::npos &&
-        l.find("tokens") == std::string::npos)
-      return true;
-  return false;
+  const auto holds = [&](std::string_view word) { return l.find(word) != std::string::npos; };
+  return std::any_of(std::begin(kSecretWords), std::end(kSecretWords), holds) &&
+         std::none_of(std::begin(kHarmlessWords), std::end(kHarmlessWords), holds);
 }
+
+std::span<const std::string_view> secret_words() { return kSecretWords; }
+std::span<const std::string_view> harmless_words() { return kHarmlessWords; }
+std::span<const std::string_view> secret_prefixes() { return kSecretPrefixes; }
 
 void Pseudonyms::note(Kind kind, std::string_view name) {
   names_[static_cast<std::size_t>(kind)].try_emplace(std::string(name));

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -87,5 +88,10 @@ class Pseudonyms {
 
 // The name of a setting whose value is a secret, a user, or a serial number.
 bool names_secret(std::string_view name);
+// What tells it, for other programs that hide the same: words of such names, longer words of names
+// that are none, and how values begin that are secrets whatever their name.
+std::span<const std::string_view> secret_words();
+std::span<const std::string_view> harmless_words();
+std::span<const std::string_view> secret_prefixes();
 
 }  // namespace culprit::redact
