@@ -108,8 +108,8 @@ Result<store::Database> open_new(const Arguments& arguments, const std::string& 
   return diagnose::open_new(arguments.positional(), path);
 }
 
-std::string database_path(const Arguments& arguments) {
-  std::string path = arguments.get("db");
+std::string database_path(const Arguments& arguments, const char* option) {
+  std::string path = arguments.get(option);
   std::error_code error;
   if (const auto inside = std::filesystem::path(path) / "incident.db";
       std::filesystem::is_directory(path, error) && std::filesystem::exists(inside, error))

@@ -50,8 +50,9 @@ Result<ingest::Options> read_options(const Arguments& arguments);
 
 // The database to read the bundles into; none is made for bundles that cannot be opened.
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path);
-// The path of the database that -d names; of a folder, which `diagnose -o` wrote, the one in it.
-std::string database_path(const Arguments& arguments);
+// The path of the database that an option names; of a folder, which `diagnose -o` wrote, the one in
+// it.
+std::string database_path(const Arguments& arguments, const char* option = "db");
 // The database that -d names; a remark when members are missing in it, or when it cannot be
 // written.
 Result<store::Database> open_database(const Arguments& arguments, store::Access access);

@@ -110,5 +110,9 @@ template <>
 std::optional<CollectiveSource> term_named<CollectiveSource>(std::string_view name) {
   return find<CollectiveSource>(kCollectiveSources, name);
 }
+template <>
+std::optional<Source> term_named<Source>(std::string_view name) {
+  return find<Source>(kSources, name);
+}
 
 }  // namespace culprit

@@ -224,5 +224,7 @@ template <>
 std::optional<Analysis> term_named<Analysis>(std::string_view name);
 template <>
 std::optional<CollectiveSource> term_named<CollectiveSource>(std::string_view name);
+template <>
+std::optional<Source> term_named<Source>(std::string_view name);
 
 }  // namespace culprit

@@ -343,6 +343,8 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
   m.attempts = attempts_of(top, zone, notes);
   read_parallelism(top, m, notes);
   top.object("collective_volume");
+  manifest_moment(top, "collected_at", zone);  // of the bundle; each host has a clock of its own
+  top.names("tiers");                          // of `culprit collect`, for people
   top.name_unknown();
   if (notes.dropped > 0)
     out.push_back(fmt::format("and {} more remarks of that kind", notes.dropped));

@@ -1,0 +1,227 @@
+#!/bin/sh
+# collect_test.sh CULPRIT: runs the scripts of `culprit collect` in each shell that is there, against fake hosts: one that
+# answers, one whose nvidia-smi never ends, one that never answers, one that refuses, and names that would run something.
+# What comes out is read by `culprit diagnose`.
+set -u
+[ $# = 1 ] || { echo "usage: $0 CULPRIT" >&2; exit 2; }
+culprit=$1
+failed=0
+complain() { echo "collect: $*"; failed=1; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$scratch" || exit 1
+FAKE=$scratch TMPDIR=$scratch
+export FAKE TMPDIR
+mkdir bin
+fake() { { echo '#!/bin/sh'; cat; } >"bin/$1"; chmod +x "bin/$1"; }
+
+fake reached <<'END'
+# HOST COMMAND...: what every way to a host does in the end.
+host=$1; shift
+echo "$host: $*" | head -c 200 >>"$FAKE/reached.log"
+case $host in
+  node-3) exec sleep 600 ;;
+  node-4) echo "ssh: connect to host node-4 port 22: Connection refused" >&2; exit 255 ;;
+esac
+FAKE_HOST=$host; export FAKE_HOST
+exec sh -c "$*"
+END
+fake ssh <<'END'
+while [ "$1" != -- ]; do shift; done
+shift
+exec reached "$@"
+END
+fake pdsh <<'END'
+while [ "$1" != -w ]; do shift; done
+shift
+exec reached "$@" </dev/null
+END
+cp bin/pdsh bin/clush
+fake srun <<'END'
+for word; do case $word in --nodelist=*) host=${word#*=} ;; esac; done
+while case $1 in --*) true ;; *) false ;; esac; do shift; done
+exec reached "$host" "$@"
+END
+fake uname <<'END'
+[ "$1" = -n ] && echo "${FAKE_HOST:-node-1}" || exec /bin/uname "$@"
+END
+fake dmesg <<'END'
+[ "$*" = -T ] || exit 1
+[ "${FAKE_HOST:-}" != node-2 ] || echo '[Fri Nov 27 03:39:53 2026] NVRM: Xid (PCI:0000:3b:00): 79, pid=1812, GPU has fallen off the bus.'
+echo '[Fri Nov 27 03:39:52 2026] usb 1-1: new device'
+END
+fake nvidia-smi <<'END'
+[ "${FAKE_HOST:-}" != node-2 ] || exec sleep 600
+echo 'Failed to initialize NVML: Insufficient Permissions' >&2
+exit 4
+END
+fake py-spy <<'END'
+echo 'Error: Permission Denied: Try running again with elevated permissions' >&2
+exit 1
+END
+fake scontrol <<'END'
+case "$*" in
+  'show job 41207') cat <<JOB
+JobId=41207 JobName=train
+   UserId=me($(id -u)) GroupId=me(0) MCS_label=N/A
+   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)
+   ReqNodeList=(null) ExcNodeList=(null)
+   NodeList=node-[1-4]
+   Command=/x/train.sh --wandb-api-key abcdef0123456789
+   StdErr=$FAKE/secret.out
+   StdOut=$FAKE/slurm-41207.out
+JOB
+    ;;
+  'show hostnames node-[1-4]')
+    printf 'node-%s\n' 1 2 3 4
+    printf '%s\n' "a;touch $FAKE/ran" "\$(touch\${IFS}$FAKE/ran)" "\`touch $FAKE/ran\`" -oProxyCommand=x '*' ../../x ''
+    ;;
+  *) exit 1 ;;
+esac
+END
+fake kubectl <<'END'
+case "$*" in
+  *'--output name') case "$*" in *training.kubeflow.org*) printf 'pod/node-%s\n' 1 2 '$(touch ran)' ;; esac ;;
+  exec*) while [ "$1" != --namespace ]; do shift; done; shift 2; pod=$1; shift 2; exec reached "$pod" "$@" ;;
+  *'get pods -o wide') printf 'NAME     READY   STATUS   RESTARTS   AGE   IP         NODE     NOMINATED NODE   READINESS GATES\nnode-1   0/1     Error    0          3h    10.0.0.1   gpu-07   <none>           <none>\n' ;;
+  *logs*) echo 'RuntimeError: of a pod' ;;
+  *describe*) printf 'Name: node-1\n    Environment:\n      HF_TOKEN:  hunter2hunter2\n      MAX_TOKENS:  4096\n' ;;
+  *) exit 1 ;;
+esac
+END
+PATH=$scratch/bin:$PATH
+export PATH
+echo 'step 12: loss 3.2' >slurm-41207.out
+ln -s slurm-41207.out secret.out # what a user names need not be what he may read
+
+# A rank on this host, with what nobody may read.
+RANK=3 WORLD_SIZE=8 NCCL_DEBUG=WARN TORCH_AUTH_TOKEN=hunter2hunter2 sh -c 'echo "iteration 7" >rank.log; exec sleep 600 >>rank.log' &
+rank=$!
+trap 'kill $rank 2>/dev/null; rm -rf "$scratch"' EXIT
+
+# A script, with limits that a test can wait for.
+script() { # FILE OPTION...
+  file=$1; shift
+  "$culprit" collect "$@" >"$file" || complain "no script of: $*"
+  sed -i -e 's/^host_seconds=[0-9]*/host_seconds=25/' -e 's/^\(observe nvidia-smi[^ ]*\) 20 /\1 1 /' -e 's/|| sleep 10$/|| sleep 1/' "$file"
+}
+# bundle NAME: unpacked; one must be there.
+bundle() {
+  [ -s "$1.tar.gz" ] || { complain "$shell: no $1.tar.gz"; return; }
+  tar -xzf "$1.tar.gz" || complain "$shell: $1.tar.gz cannot be read"
+}
+has() { # FILE TEXT
+  grep -q -- "$2" "$1" 2>/dev/null || complain "$shell: $1 has no '$2'"
+}
+lacks() {
+  ! grep -rq -- "$2" "$1" || complain "$shell: $1 has '$2'"
+}
+
+slurm_job() {
+  script slurm.sh --slurm 41207
+  $shell slurm.sh slurm 2>slurm.said && complain "$shell: exit 0 though hosts did not answer"
+  bundle slurm
+  has slurm/collect-errors.txt 'node-3	no answer within'
+  has slurm/collect-errors.txt 'node-4	exit 255: ssh: connect to host node-4'
+  has slurm/collect-errors.txt 'oProxyCommand=x	not the name of a host'
+  has slurm/hosts/node-1/collect-errors.txt 'nvidia-smi-q.txt	exit 4	Failed to initialize NVML: Insufficient Permissions'
+  has slurm/hosts/node-2/collect-errors.txt 'nvidia-smi-q.txt	exit 124: time limit of 1 s'
+  has slurm/hosts/node-2/dmesg.txt 'fallen off the bus'
+  has slurm/hosts/node-1/output/rank3-fd1.log 'iteration 7'
+  has slurm/hosts/node-1/proc-ranks.txt RANK=3
+  has slurm/scheduler/output/slurm-41207.out 'step 12'
+  has slurm/job.json '"hosts": \["node-1", "node-2", "node-3", "node-4"\]'
+  has slurm/clocks.txt '^node-1	-[0-9]*	[0-9]*$'
+  lacks slurm hunter2
+  lacks slurm abcdef0123456789
+  [ ! -e slurm/scheduler/output/secret.out ] || complain "$shell: a link was followed"
+  "$culprit" diagnose -q slurm.tar.gz >verdict 2>&1 || complain "$shell: diagnose fails: $(cat verdict)"
+  has verdict 'ISOLATE  node-2'
+  lacks verdict 'unknown key'
+}
+
+a_hang() {
+  for via in ssh pdsh clush; do
+    script hang.sh --hosts 'node-[1-2]' --hang --via $via
+    $shell hang.sh hang-$via 2>/dev/null || complain "$shell: --via $via fails"
+    bundle hang-$via
+    for at in 1 2; do
+      [ -s hang-$via/hosts/node-1/snapshot-$at/proc-rank3-pid$rank.txt ] || complain "$shell, $via: no snapshot $at"
+    done
+    has hang-$via/hosts/node-1/collect-errors.txt "pyspy-rank3-pid$rank.txt	exit 1	Error: Permission Denied"
+  done
+  script srun.sh --slurm 41207 --via srun
+  $shell srun.sh srun 2>/dev/null
+  bundle srun
+  [ -s srun/hosts/node-1/dmesg.txt ] || complain "$shell: srun collects nothing"
+}
+
+pods() {
+  script pods.sh --kubernetes training/llama
+  $shell pods.sh pods 2>/dev/null
+  bundle pods
+  has pods/collect-errors.txt 'not the name of a host'
+  has pods/hosts/node-1/stdout.log 'of a pod'
+  has pods/scheduler/describe-pods.txt 'MAX_TOKENS:  4096'
+  lacks pods hunter2
+}
+
+# Stopped half-way, what is there is a bundle.
+stopped() {
+  script stopped.sh --hosts 'node-[1-3]'
+  $shell stopped.sh stopped 2>stopped.said &
+  for second in 1 2 3 4 5 6 7 8 9 10; do
+    sleep 1
+    [ ! -s stopped/hosts/node-1/dmesg.txt ] || break
+  done
+  kill $!
+  wait $!
+  has stopped.said stopped
+  has stopped/job.json '"collected_at"'
+  has stopped/hosts/node-1/dmesg.txt usb
+  [ ! -e stopped/.collect ] || complain "$shell: the working folder stays"
+  "$culprit" diagnose -q stopped >/dev/null 2>&1 || complain "$shell: a stopped bundle cannot be read"
+}
+
+# No room: it ends by itself and says so. A tiny file system needs root.
+full_disk() {
+  mkdir -p tiny
+  mount -t tmpfs -o size=32k,mode=755 tiny tiny 2>/dev/null || { echo "skipped: no small file system can be mounted"; return; }
+  script here.sh --here
+  $shell here.sh tiny/out 2>full.said && complain "$shell: exit 0 on a full disk"
+  has full.said 'disk full'
+  umount tiny
+  mount -t tmpfs -o size=4k,mode=755 tiny tiny
+  TMPDIR=$scratch/tiny $shell here.sh elsewhere 2>/dev/null || complain "$shell: a full TMPDIR is not passed over"
+  umount tiny
+  bundle elsewhere
+  [ -s elsewhere/hosts/node-1/dmesg.txt ] || complain "$shell: nothing is collected where TMPDIR is full"
+}
+
+# All at once, each in a folder of its own: they mostly wait.
+for shell in dash 'busybox sh' bash; do
+  command -v "${shell%% *}" >/dev/null || { echo "skipped: no $shell"; continue; }
+  for trial in slurm_job a_hang pods stopped full_disk; do
+    mkdir "$trial"
+    (cd "$trial" && TMPDIR=$scratch/$trial && $trial; exit $failed) >"$trial.said" 2>&1 &
+    echo $! >"$trial.pid"
+  done
+  for trial in slurm_job a_hang pods stopped full_disk; do
+    wait "$(cat $trial.pid)" || failed=1
+    cat "$trial.said"
+    for left in "$trial"/culprit-collect.*; do [ ! -e "$left" ] || complain "$shell: left behind: $left"; done
+    rm -rf "$trial"
+  done
+  [ ! -e ran ] || complain "$shell: the name of a host was executed"
+done
+
+if command -v shellcheck >/dev/null; then
+  for options in '--slurm 1 --full' '--kubernetes a/b --full' '--hosts a --via pdsh' '--here --hang'; do
+    "$culprit" collect $options >checked.sh
+    shellcheck -s sh -S warning checked.sh || complain "shellcheck: $options"
+  done
+else
+  echo 'skipped: no shellcheck'
+fi
+exit $failed
