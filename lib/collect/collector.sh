@@ -60,7 +60,8 @@ collect_host() { # HOST
   } 2>/dev/null &
   job=$!
   if ! ended $job $((host_seconds + 10)); then
-    kill "$(cat "$tmp/pid.$1")" $job 2>/dev/null
+    kill "$(cat "$tmp/pid.$1")" 2>/dev/null
+    ended $job 2 || kill $job 2>/dev/null # tar writes what it has
     complain "$1" "no answer within $host_seconds s"
   elif [ ! -s "$to/clock.txt" ]; then
     case $(cat "$tmp/status.$1") in

@@ -75,7 +75,7 @@ $5" sh "${6-}" </dev/null &
       wait $!
       echo $? >"run/$n.status"
     } 2>"run/$n.stderr" | $filter | head -c "$3" >"$1"
-  } 2>/dev/null &
+  } 2>/dev/null 3>&- & # what cannot be killed must not hold the tar open
   if ended $! $(($2 + grace)); then
     status=$(cat "run/$n.status" 2>/dev/null)
     case $status in
@@ -87,8 +87,10 @@ $5" sh "${6-}" </dev/null &
     [ "$(wc -c <"$1")" -lt "$3" ] || outcome="cut at $3 bytes"
   else
     outcome="time limit of $2 s"
-    kill "$(cat "run/$n.pid")" 2>/dev/null
-    ended $! 2 || kill -9 "$(cat "run/$n.pid")" 2>/dev/null
+    child=$(cat "run/$n.pid")
+    child="$child $(cat "/proc/$child/task/$child/children" 2>/dev/null)"
+    kill $child 2>/dev/null
+    ended $! 2 || kill -9 $child 2>/dev/null
     ended $! 2 || outcome="$outcome; cannot be killed"
     cp "$1" "$1.cut" && mv "$1.cut" "$1" # of a command that still writes
   fi

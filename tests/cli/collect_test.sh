@@ -52,7 +52,8 @@ fake dmesg <<'END'
 echo '[Fri Nov 27 03:39:52 2026] usb 1-1: new device'
 END
 fake nvidia-smi <<'END'
-[ "${FAKE_HOST:-}" != node-2 ] || exec sleep 600
+# Behind a limit of time, what it started still holds its output open, as a process that cannot be killed does.
+[ "${FAKE_HOST:-}" != node-2 ] || { setsid sleep 40 & exec sleep 40; }
 echo 'Failed to initialize NVML: Insufficient Permissions' >&2
 exit 4
 END
@@ -104,7 +105,7 @@ trap 'kill $rank 2>/dev/null; rm -rf "$scratch"' EXIT
 script() { # FILE OPTION...
   file=$1; shift
   "$culprit" collect "$@" >"$file" || complain "no script of: $*"
-  sed -i -e 's/^host_seconds=[0-9]*/host_seconds=25/' -e 's/^\(observe nvidia-smi[^ ]*\) 20 /\1 1 /' -e 's/|| sleep 10$/|| sleep 1/' "$file"
+  sed -i -e 's/^host_seconds=[0-9]*/host_seconds=40/' -e 's/^\(observe nvidia-smi[^ ]*\) 20 /\1 1 /' -e 's/|| sleep 10$/|| sleep 1/' "$file"
 }
 # bundle NAME: unpacked; one must be there.
 bundle() {
@@ -126,12 +127,13 @@ slurm_job() {
   has slurm/collect-errors.txt 'node-4	exit 255: ssh: connect to host node-4'
   has slurm/collect-errors.txt 'oProxyCommand=x	not the name of a host'
   has slurm/hosts/node-1/collect-errors.txt 'nvidia-smi-q.txt	exit 4	Failed to initialize NVML: Insufficient Permissions'
-  has slurm/hosts/node-2/collect-errors.txt 'nvidia-smi-q.txt	exit 124: time limit of 1 s'
+  has slurm/hosts/node-2/collect-errors.txt 'nvidia-smi-q.txt	.*time limit of 1 s'
   has slurm/hosts/node-2/dmesg.txt 'fallen off the bus'
   has slurm/hosts/node-1/output/rank3-fd1.log 'iteration 7'
   has slurm/hosts/node-1/proc-ranks.txt RANK=3
   has slurm/scheduler/output/slurm-41207.out 'step 12'
   has slurm/job.json '"hosts": \["node-1", "node-2", "node-3", "node-4"\]'
+  has slurm/clocks.txt '^node-2	'
   has slurm/clocks.txt '^node-1	-[0-9]*	[0-9]*$'
   lacks slurm hunter2
   lacks slurm abcdef0123456789
@@ -143,7 +145,7 @@ slurm_job() {
 
 a_hang() {
   for via in ssh pdsh clush; do
-    script hang.sh --hosts 'node-[1-2]' --hang --via $via
+    script hang.sh --hosts node-1 --hang --via $via
     $shell hang.sh hang-$via 2>/dev/null || complain "$shell: --via $via fails"
     bundle hang-$via
     for at in 1 2; do
@@ -184,6 +186,24 @@ stopped() {
   "$culprit" diagnose -q stopped >/dev/null 2>&1 || complain "$shell: a stopped bundle cannot be read"
 }
 
+# Where there is no timeout(1), commands are killed all the same.
+no_timeout() {
+  mkdir tools
+  for tool in sh tar head date wc mkdir rm sleep cat dirname sed grep tr cp mv awk find id ps ip ls sort readlink gzip df tail; do
+    path=$(command -v $tool) && ln -s "$path" tools/$tool
+  done
+  ln -s "$scratch/bin/uname" "$scratch/bin/dmesg" tools/
+  printf '#!/bin/sh\nsleep 40\n' >tools/nvidia-smi
+  chmod +x tools/nvidia-smi
+  script here.sh --here
+  run=$(command -v "${shell%% *}")
+  case $shell in *' '*) run="$run ${shell#* }" ;; esac
+  (PATH=$PWD/tools; $run here.sh untimed 2>/dev/null) || complain "$shell: fails without timeout(1)"
+  bundle untimed
+  has untimed/hosts/node-1/collect-errors.txt 'nvidia-smi-q.txt	time limit of 1 s'
+  has untimed/hosts/node-1/dmesg.txt usb
+}
+
 # No room: it ends by itself and says so. A tiny file system needs root.
 full_disk() {
   mkdir -p tiny
@@ -202,12 +222,12 @@ full_disk() {
 # All at once, each in a folder of its own: they mostly wait.
 for shell in dash 'busybox sh' bash; do
   command -v "${shell%% *}" >/dev/null || { echo "skipped: no $shell"; continue; }
-  for trial in slurm_job a_hang pods stopped full_disk; do
+  for trial in slurm_job a_hang pods stopped no_timeout full_disk; do
     mkdir "$trial"
     (cd "$trial" && TMPDIR=$scratch/$trial && $trial; exit $failed) >"$trial.said" 2>&1 &
     echo $! >"$trial.pid"
   done
-  for trial in slurm_job a_hang pods stopped full_disk; do
+  for trial in slurm_job a_hang pods stopped no_timeout full_disk; do
     wait "$(cat $trial.pid)" || failed=1
     cat "$trial.said"
     for left in "$trial"/culprit-collect.*; do [ ! -e "$left" ] || complain "$shell: left behind: $left"; done
