@@ -36,6 +36,7 @@ complain() { # HOST WHAT
   printf '%s\t%s\n' "$1" "$2" | tr -cd '\t\n -~' >>"$out/collect-errors.txt"
   say "$1: $2"
 }
+digits() { case $1 in '' | *[!0-9]* | ????????????*) false ;; esac }
 ended() { # PID SECONDS: waits for a child, and fails when it is still there
   till=$(($(date +%s) + $2))
   while kill -0 "$1" 2>/dev/null; do
@@ -44,10 +45,16 @@ ended() { # PID SECONDS: waits for a child, and fails when it is still there
   done
 }
 # unpack FOLDER NAME: as it comes, so that a part is there, too.
-unpack() { head -c "$host_bytes" | tar -xof - -C "$1" 2>"$tmp/tar.$2"; }
+# A host sends files and folders: what else is in its tar would be followed, or waited for.
+unpack() {
+  head -c "$host_bytes" | tar -xof - -C "$1" 2>"$tmp/tar.$2"
+  find "$1" ! -type f ! -type d -exec rm -f {} +
+}
 
 # One host, never longer than its time. It has answered when its last entry, clock.txt, is there.
 collect_host() { # HOST
+  mine=$1
+  trap ': >"$tmp/done.$mine"' EXIT # whatever happens, its place is free again
   to=$out/hosts/$1 before=$(date +%s)
   mkdir -p "$to" || return
   {
@@ -73,9 +80,13 @@ collect_host() { # HOST
   fi
   if [ -s "$to/clock.txt" ]; then
     read -r first last <"$to/clock.txt"
-    printf '%s\t%d\t%d\n' "$1" $((last - $(date +%s) - 1)) $((first - before + 1)) >>"$out/clocks.txt"
+    # Arithmetic runs what stands in it: nothing but digits may.
+    if digits "$first" && digits "$last"; then
+      printf '%s\t%d\t%d\n' "$1" $((last - $(date +%s) - 1)) $((first - before + 1)) >>"$out/clocks.txt"
+    else
+      complain "$1" 'its clock says no time'
+    fi
   fi
-  : >"$tmp/done.$1"
 }
 
 # What the scheduler knows, asked from here.

@@ -258,7 +258,7 @@ class Script {
       out += "\n" + comment(fmt::format("{}. The verdict asks for: {}", ++number, wish.text));
       if (chosen.empty()) continue;
       const bool some = !wish.hosts.empty() && request_.place != "kubernetes";
-      if (some) out += fmt::format("case $host in {})\n", fmt::join(wish.hosts, " | "));
+      if (some) out += fmt::format("case $host in '{}')\n", fmt::join(wish.hosts, "' | '"));
       out += in_order(chosen, true);
       if (some) out += ";; esac\n";
       if (!some) asked.insert(chosen.begin(), chosen.end());

@@ -99,6 +99,12 @@ std::set<const Finding*> surroundings_of(const Walk& w, Unplaced unplaced) {
   return out;
 }
 
+// Stacks of one moment show who waits for whom in a job that goes on, too.
+bool stood_proven(const Finding& f) {
+  const auto* hang = std::get_if<HangFacts>(&f.facts);
+  return hang == nullptr || hang->standing;
+}
+
 }  // namespace
 
 Text failure(const Walk& w, Unplaced unplaced) {
@@ -124,7 +130,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
     communication = communication || f.role == Role::cascade;
   }
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::hang && f.outcome == Outcome::fired)
+    if (f.analysis == Analysis::hang && f.outcome == Outcome::fired && !(zero && !stood_proven(f)))
       return say(Phrase::ranks_were_waiting);
   if (worst != 0) return say(Phrase::process_ended_with, worst);
   if (trouble && !zero) return say(Phrase::logs_tell_of_failure);
@@ -199,7 +205,10 @@ const Finding* stands_still(const Walk& w) {
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::stall || f.outcome != Outcome::fired || !f.start || !f.end)
       continue;
-    const Nanoseconds last = w.incident.last_progress.value_or(*f.start);
+    // Idle GPUs are a sign where somebody dumped stacks; else the job may have ended, or evaluate.
+    if (f.event_class == "stall/gpu_utilization" && undecided(w) == nullptr) continue;
+    const Nanoseconds last = std::max(w.incident.last_progress.value_or(*f.start),
+                                      w.incident.job_end.value_or(*f.start));
     if (*f.end - last >= std::max(w.params.standstill, 10 * w.incident.step_time)) return &f;
   }
   return nullptr;
@@ -266,9 +275,10 @@ Answer dumps_only(Walk& w) {
   if (f == nullptr) return ruled_out(say(Phrase::no_open_dumps));
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   const Case& c = w.incident;
-  const bool unfinished =
-      c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
-  if ((c.last_progress || c.last_iteration) && !unfinished)
+  const bool unfinished = !ended_well(w) && c.last_iteration && c.planned_iterations &&
+                          *c.last_iteration < *c.planned_iterations;
+  const bool moved_on = f->start && c.last_progress && *f->start < *c.last_progress;
+  if ((c.last_progress || c.last_iteration) && (!unfinished || moved_on))
     return ruled_out(say(Phrase::steps_and_no_failure));
   if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word))
     return ruled_out(say(Phrase::scheduler_says));

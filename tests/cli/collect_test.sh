@@ -23,6 +23,7 @@ echo "$host: $*" | head -c 200 >>"$FAKE/reached.log"
 case $host in
   node-3) exec sleep 600 ;;
   node-4) echo "ssh: connect to host node-4 port 22: Connection refused" >&2; exit 255 ;;
+  node-66) cat >/dev/null; exec cat "$FAKE/hostile.tar" ;; # what it sends is its own
 esac
 FAKE_HOST=$host; export FAKE_HOST
 exec sh -c "$*"
@@ -105,7 +106,7 @@ trap 'kill $rank 2>/dev/null; rm -rf "$scratch"' EXIT
 script() { # FILE OPTION...
   file=$1; shift
   "$culprit" collect "$@" >"$file" || complain "no script of: $*"
-  sed -i -e 's/^host_seconds=[0-9]*/host_seconds=40/' -e 's/^\(observe nvidia-smi[^ ]*\) 20 /\1 1 /' -e 's/|| sleep 10$/|| sleep 1/' "$file"
+  sed -i -e 's/^host_seconds=[0-9]*/host_seconds=25/' -e 's/^\(observe nvidia-smi[^ ]*\) 20 /\1 1 /' -e 's/|| sleep 10$/|| sleep 1/' "$file"
 }
 # bundle NAME: unpacked; one must be there.
 bundle() {
@@ -157,6 +158,22 @@ a_hang() {
   $shell srun.sh srun 2>/dev/null
   bundle srun
   [ -s srun/hosts/node-1/dmesg.txt ] || complain "$shell: srun collects nothing"
+}
+
+# A host that sends a clock which runs something, a pipe and a link: nothing runs, nothing waits.
+hostile_host() {
+  mkdir sent
+  echo "1 HOME[\$(touch\${IFS}$PWD/ran)]" >sent/clock.txt
+  mkfifo sent/ip-addr.txt
+  ln -s /dev/zero sent/dmesg.txt
+  tar -cf "$FAKE/hostile.$$.tar" -C sent . && mv "$FAKE/hostile.$$.tar" "$FAKE/hostile.tar"
+  script hostile.sh --hosts node-66,node-1
+  AT_ONCE=1 $shell hostile.sh hostile 2>/dev/null
+  bundle hostile
+  [ ! -e ran ] || complain "$shell: the clock of a host ran something"
+  has hostile/collect-errors.txt 'node-66	its clock says no time'
+  has hostile/hosts/node-1/dmesg.txt 'new device'
+  [ -z "$(find hostile ! -type f ! -type d)" ] || complain "$shell: what is no file was kept"
 }
 
 pods() {
@@ -222,12 +239,12 @@ full_disk() {
 # All at once, each in a folder of its own: they mostly wait.
 for shell in dash 'busybox sh' bash; do
   command -v "${shell%% *}" >/dev/null || { echo "skipped: no $shell"; continue; }
-  for trial in slurm_job a_hang pods stopped no_timeout full_disk; do
+  for trial in slurm_job a_hang hostile_host pods stopped no_timeout full_disk; do
     mkdir "$trial"
     (cd "$trial" && TMPDIR=$scratch/$trial && $trial; exit $failed) >"$trial.said" 2>&1 &
     echo $! >"$trial.pid"
   done
-  for trial in slurm_job a_hang pods stopped no_timeout full_disk; do
+  for trial in slurm_job a_hang hostile_host pods stopped no_timeout full_disk; do
     wait "$(cat $trial.pid)" || failed=1
     cat "$trial.said"
     for left in "$trial"/culprit-collect.*; do [ ! -e "$left" ] || complain "$shell: left behind: $left"; done

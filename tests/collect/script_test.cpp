@@ -96,8 +96,8 @@ TEST(Script, HoldsOfAVerdictWhatItAsksForAndNothingElse) {
   EXPECT_EQ(wishes->at(1).hosts, std::vector<std::string>{"n1"});
   const auto made = collector({"hosts", "", "", {"n1", "n3"}, "", "quick", *wishes});
   ASSERT_TRUE(made);
-  EXPECT_NE(made->find("\ncase $host in n3)\n"), std::string::npos);
-  EXPECT_NE(made->find("\ncase $host in n1)\n"), std::string::npos);
+  EXPECT_NE(made->find("\ncase $host in 'n3')\n"), std::string::npos);
+  EXPECT_NE(made->find("\ncase $host in 'n1')\n"), std::string::npos);
   EXPECT_NE(made->find("\nobserve dmesg.txt "), std::string::npos);
   EXPECT_NE(made->find("\neach_rank pyspy "), std::string::npos);
   EXPECT_EQ(made->find("nvidia-smi"), std::string::npos);

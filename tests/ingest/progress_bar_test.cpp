@@ -52,7 +52,9 @@ TEST(ProgressBar, EpochsThatAreNamedNeedNoFullBar) {
 
 TEST(ProgressBar, OtherBarsAreNoSteps) {
   EXPECT_TRUE(read_text(bar(50, 100, "2.0it/s", "Loading checkpoint shards:") +
-                        bar(50, 100, "2.0it/s", "Validation:") + bar(3, 10, "2.0it/s") + "\n")
+                        bar(50, 100, "2.0it/s", "Validation:") + bar(3, 10, "2.0it/s") +
+                        bar(50, 100, "2.0it/s", "Train split:") +
+                        bar(50, 100, "2.0it/s", "Epoch 0 eval:") + "\n")
                   .progress.empty());
   std::string text;
   for (int i = 10; i < 30; ++i)

@@ -100,6 +100,10 @@ TEST(Progress, LinesOfEveryFramework) {
         -1, 500, -1, true},
        {"Test: [ 10/196]\tTime  0.312 ( 0.340)\tLoss 2.3e+00", nullptr},
        {"Epoch: [3][ 121/50]  Loss 2.3e+00", nullptr},
+       {"Val Epoch: [3][ 12/50]  Time 5.0  Loss 2.3e+00", nullptr},
+       {"Train Epoch: 0 [10/1000 (1%)] Loss: 0.5 Time: 08:02:00", "epoch", 10, -1, -1, 0.5},
+       {"Train Epoch: 0 [10/1000 (1%)] Loss: 0.5 batch 64, elapsed time: 3171.0s", "epoch", 10, -1,
+        -1, 0.5},
        {"(TaskRunner pid=3317) step:63 - actor/entropy:0.351 - actor/pg_loss:-0.5 - "
         "actor/grad_norm:0.2 - timing_s/gen:81.41 - timing_s/step:156.5",
         "verl", 63, -1, 156500, -0.5, false, 0.2},

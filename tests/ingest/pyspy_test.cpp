@@ -42,6 +42,28 @@ TEST(Pyspy, ThreadsOfAProcess) {
   EXPECT_EQ(rows.members[0].used, 10u);
 }
 
+// Ranks of nodes and groups, and prose, name no rank; and a heading is of one process.
+TEST(Pyspy, HeadingsOfOtherThings) {
+  const auto ranks = [](const std::string& heading) {
+    const std::string dump =
+        "Process 7: python3 fit.py\nPython v3.11.8 (/usr/bin/python3)\n\n"
+        "Thread 7 (active): \"MainThread\"\n    step (fit.py:7)\n    <module> (fit.py:9)\n\n";
+    std::string other = dump;
+    for (std::size_t at; (at = other.find(" 7")) != std::string::npos;) other.replace(at, 2, " 8");
+    std::vector<std::optional<Rank>> out;
+    for (const StackRow& row : read_dump(heading + "\n" + dump + other).stacks)
+      out.push_back(row.rank);
+    return out;
+  };
+  using Ranks = std::vector<std::optional<Rank>>;
+  EXPECT_EQ(ranks("=== rank 5"), (Ranks{Rank(5), std::nullopt}));
+  EXPECT_EQ(ranks("=== tp rank 0 pp rank 1 global_rank 12"), (Ranks{Rank(12), std::nullopt}));
+  EXPECT_EQ(ranks("### node rank 0, local rank 3"), (Ranks{std::nullopt, std::nullopt}));
+  EXPECT_EQ(ranks("# dump of all ranks; compare with rank 0"), (Ranks{std::nullopt, std::nullopt}));
+  EXPECT_EQ(ranks("rank 5 reported the timeout first, so dump all"),
+            (Ranks{std::nullopt, std::nullopt}));
+}
+
 // What a collector's loop prints above each dump is all that ties it to a rank.
 TEST(Pyspy, HeadingsNameTheRank) {
   const auto rows = read_dump(

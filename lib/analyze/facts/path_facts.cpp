@@ -323,9 +323,23 @@ void hosts_from_worded_folders(std::vector<MemberRow>& members) {
   }
 }
 
+// "cl-a", "cl-b"; "cx07", "cx08": one stem, and behind it a letter or two, or a number. Moments
+// ("pre", "post", days of the week) are words of their own.
+bool counted(const std::set<std::string>& names) {
+  const auto stem_of = [](const std::string& name) {
+    std::size_t end = name.size();
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') --end;
+    if (end == name.size() && end > 2 && name.rfind('-') + 3 >= end) end = name.rfind('-') + 1;
+    return end == name.size() ? std::string() : name.substr(0, end);
+  };
+  const std::string stem = stem_of(*names.begin());
+  return !stem.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return stem_of(name) == stem;
+  });
+}
+
 // "dmesg/cl-a" and "pyspy/cl-a.txt": a folder a tool, a file a machine. Names that three kernel
-// logs or more of one folder bear and the files of another folder bear, too, are machines, numbered
-// or not.
+// logs or more of one folder bear and the files of another folder bear, too, are machines.
 void hosts_from_folders_of_tools(std::vector<MemberRow>& members) {
   constexpr std::size_t kLeastMachines = 3;
   const auto stem = [](const std::string& path) {
@@ -343,7 +357,7 @@ void hosts_from_folders_of_tools(std::vector<MemberRow>& members) {
   }
   std::set<std::string> hosts;
   for (const auto& [folder, names] : machines) {
-    if (names.size() < kLeastMachines) continue;
+    if (names.size() < kLeastMachines || !counted(names)) continue;
     for (const std::string& name : names)
       if (folders_of[name].size() >= 2) hosts.insert(name);
   }

@@ -17,7 +17,7 @@ struct StoryParams {
   // Start-up may show its fault before the first output; a scheduler's start is exact to seconds.
   Nanoseconds before_first_output = 600 * kSecond;
   // The scheduler's end comes after the epilog has begun; kernels log late by their buffers.
-  Nanoseconds after_known_end = 120 * kSecond;
+  Nanoseconds after_known_end = 30 * kSecond;
   // A machine that goes down is missed after SlurmdTimeout (300 s by default) and its retries.
   Nanoseconds polling = 6 * kMinute;
   // Zones differ by whole quarters of an hour, clocks of one zone by less than this.

@@ -158,7 +158,8 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
     double printed;
   };
   std::optional<Found> first, nearest;
-  for (const SeriesRow& s : facts.series) {
+  for (const SeriesRow* row : series_by_member(facts)) {
+    const SeriesRow& s = *row;
     const std::string whose = entity_name(s);
     if (whose.empty() || !entity.starts_with(whose) ||
         (entity != whose && entity != fmt::format("{} {}", whose, s.labels)))

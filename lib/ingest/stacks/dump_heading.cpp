@@ -8,32 +8,45 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestHeading = 160;
+constexpr std::size_t kLongestHeading = 160, kLongestBare = 32;
 
 // A line that begins as headings do, and not as a debugger's frames ("#3  0x00 in f (rank=1)").
 bool like_heading(std::string_view text) {
   if (text.size() > kLongestHeading) return false;
-  const std::size_t mark = text.find_first_not_of("=#-*>[");
+  const std::size_t mark = text.find_first_not_of("=#-*>[ ");
   if (mark == std::string_view::npos) return false;
-  if (mark == 0)
-    return text.starts_with("rank") || text.starts_with("Rank") || text.starts_with("RANK");
-  return text[mark] < '0' || text[mark] > '9';
+  if (mark == 0) return text.size() <= kLongestBare && (text[0] == 'r' || text[0] == 'R');
+  return text[0] != ' ' && (text[mark] < '0' || text[mark] > '9');
+}
+
+// The rank in the job, where the heading is about it: first, behind a host or in brackets. Ranks of
+// nodes and of parallel groups count something else.
+std::optional<Rank> rank_of_heading(const re2::StringPiece& text) {
+  static const re2::RE2 kGlobal(R"((?i)\bglobal[ _-]?rank[ =:]*(\d{1,7})\b)");
+  static const re2::RE2 kFirst(R"((?i)^[=#*>\[ -]*(?:([\w.-]+)[ ,:]+)?rank[ =:_-]*(\d{1,7})\b)");
+  static const re2::RE2 kBrackets(R"((?i)\(rank[ =:]*(\d{1,7})\))");
+  static const re2::RE2 kOther(
+      R"((?i)(?:node|local|group|role|[tpdce]p|mp|tensor|pipeline|data|expert))");
+  std::int64_t rank = 0;
+  std::string before;
+  if (re2::RE2::PartialMatch(text, kGlobal, &rank)) return Rank(rank);
+  if (re2::RE2::PartialMatch(text, kFirst, &before, &rank) && !re2::RE2::FullMatch(before, kOther))
+    return Rank(rank);
+  if (re2::RE2::PartialMatch(text, kBrackets, &rank)) return Rank(rank);
+  return std::nullopt;
 }
 
 Outcome read_dump_heading(const TextLine& line, Reading& reading) {
   static const re2::RE2 kLocal(R"((?i)\blocal(?:[ _-]?rank)?[ =:]+(\d{1,3})\b)");
-  static const re2::RE2 kRank(R"((?i)(?:^|[^a-z_-])(?:global[ _-]?)?rank[ =:_-]*(\d{1,7})\b)");
   const std::string_view text = line.line.message;
   if (!like_heading(text)) return {};
   const re2::StringPiece piece(text.data(), text.size());
-  std::int64_t rank = 0, local = 0;
-  const bool has_local = re2::RE2::PartialMatch(piece, kLocal, &local);
-  const bool has_rank = re2::RE2::PartialMatch(piece, kRank, &rank);
-  if (!has_rank && !has_local) return {};
   DumpHeading& heading = reading.keep<DumpHeading>();
-  heading.rank = has_rank ? std::optional(Rank(rank)) : std::nullopt;
-  heading.local_rank = has_local ? std::optional(LocalRank(local)) : std::nullopt;
-  return {true, nullptr, {}};
+  heading.begin_heading();
+  std::int64_t local = 0;
+  heading.rank = rank_of_heading(piece);
+  if (re2::RE2::PartialMatch(piece, kLocal, &local)) heading.local_rank = LocalRank(local);
+  return {heading.rank || heading.local_rank, nullptr, {}};
 }
 
 }  // namespace

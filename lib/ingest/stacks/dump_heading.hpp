@@ -7,12 +7,21 @@
 
 namespace culprit::ingest {
 
-// The last heading of the member; it holds until the next one.
+// The last heading of the member. It holds for one process: what follows without a heading of its
+// own is nobody's.
 class DumpHeading final : public Kept {
  public:
   void finish(Reading&) override {}
+  void begin_process() {
+    if (used_) rank.reset(), local_rank.reset();
+    used_ = true;
+  }
+  void begin_heading() { rank.reset(), local_rank.reset(), used_ = false; }
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
+
+ private:
+  bool used_ = false;
 };
 
 }  // namespace culprit::ingest

@@ -129,7 +129,8 @@ class PyspyAssembler final : public Assembler {
       pid_ = head->pid;
       command_ = std::move(head->command);
       process_ = process_row(line, "stack");
-      const DumpHeading& heading = reading.keep<DumpHeading>();
+      DumpHeading& heading = reading.keep<DumpHeading>();
+      heading.begin_process();
       process_.rank = heading.rank;
       process_.local_rank = heading.local_rank;
       process_.pid = *pid_;
@@ -169,6 +170,7 @@ class PyspyAssembler final : public Assembler {
   void begin(const TextLine& line, PyspyThreadHead head, Reading& reading) {
     if (head.name == "MainThread" && main_seen_)
       pid_.reset();  // another process, whose head is missing
+    if (head.name == "MainThread" && !pid_) reading.keep<DumpHeading>().begin_process();
     if (head.name == "MainThread") main_seen_ = true;
     row_ = stack_row(line, "pyspy", reading);
     if (pid_)

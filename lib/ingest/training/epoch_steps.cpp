@@ -27,11 +27,15 @@ std::optional<double> seconds_after(const re2::RE2& name, std::string_view text)
 Outcome read_epoch_step(const TextLine& line, Reading& reading) {
   static const re2::RE2 kCount(
       R"((?i)(?:^|[\s:])(?:train(?:ing)?[ :_-]*)?(?:epoch(?:\(train\))?|train)[: ]*\[?\s*(\d{1,6})(?:/(\d{1,6}))?\]?[\s,]*\[\s*(\d{1,12})\s*/\s*(\d{1,12})(?:\s*\([^\])]{0,8}\))?\s*\])");
+  // Not "elapsed time", nor "08:02:00", nor "batch 64": the name stands alone, and the number too.
   static const re2::RE2 kTime(
-      R"((?i)(?:\bbatch(?:[ _]time)?(?: \(t\))?|\btime)[: ]+(\d+(?:\.\d+)?)\s*(ms|s)?\b)");
+      R"((?i)(?:\bbatch(?:[ _]time| \(t\))|(?:^|[\t,|)]|\s\s)\s*time)[: ]+(\d+(?:\.\d+)?)\s*(ms|s)?(?:[\s,(/|]|$))");
   static const re2::RE2 kData(
-      R"((?i)\bdata(?:[ _]time)?(?: \(t\))?[: ]+(\d+(?:\.\d+)?)\s*(ms|s)?\b)");
+      R"((?i)(?:\bdata(?:[ _]time| \(t\))|(?:^|[\t,|)]|\s\s)\s*data)[: ]+(\d+(?:\.\d+)?)\s*(ms|s)?(?:[\s,(/|]|$))");
+  static const re2::RE2 kOther(R"((?i)\b(?:val(?:id\w*)?|test\w*|eval\w*|infer\w*)\b)");
   const std::string_view text = line.line.message;
+  const std::string_view head = text.substr(0, text.find('['));
+  if (re2::RE2::PartialMatch(re2::StringPiece(head.data(), head.size()), kOther)) return {};
   std::int64_t epoch = 0, at = 0, total = 0;
   std::string epochs;
   if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kCount, &epoch, &epochs,
@@ -47,7 +51,9 @@ Outcome read_epoch_step(const TextLine& line, Reading& reading) {
   put_progress(row, reading);
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, row.iteration);
-  if (const auto data = seconds_after(kData, text)) figures.add("data_time", "s", {}, *data);
+  if (const auto data = seconds_after(kData, text);
+      data && text.find("data_time") == std::string_view::npos)
+    figures.add("data_time", "s", {}, *data);
   add_loop_figures(text, figures);
   figures.end(line, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
