@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyze/facts/job_pods.hpp"
 #include "analyze/facts/scheduler_job.hpp"
 #include "model/hostlist.hpp"
 
@@ -34,6 +35,20 @@ std::set<std::string> recorded_hosts(const Facts& facts) {
   return names;
 }
 
+// The nodes that its pods ran on, where every rank that is placed is on one of them.
+std::set<std::string> nodes_of_pods(const Facts& facts) {
+  std::set<std::string> names;
+  const JobPods pods(facts);
+  for (const IdentityRow& i : facts.identities)
+    if (i.source == "pod" && i.host && i.address && pods.ours(*i.address))
+      names.insert(short_host(*i.host));
+  const bool all = std::all_of(facts.ranks.begin(), facts.ranks.end(), [&](const RankRow& r) {
+    return !r.host || names.count(short_host(*r.host)) > 0;
+  });
+  if (!all || names.size() < 2) names.clear();
+  return names;
+}
+
 }  // namespace
 
 std::vector<Host> hosts_of_job(const Facts& facts) {
@@ -57,6 +72,7 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
     }
   }
   if (names.empty()) names = recorded_hosts(facts);
+  if (names.empty()) names = nodes_of_pods(facts);
   return {names.begin(), names.end()};
 }
 
