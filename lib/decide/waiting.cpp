@@ -446,6 +446,13 @@ std::map<Host, std::vector<std::string>> undated_among(const Walk& w, const std:
   return out;
 }
 
+// All ranks of the job time out in one operation, and nothing else was collected: that narrows down
+// nothing, so that there is no group to test before the others.
+bool knows_only_that_all_wait(const Walk& w, const Finding& f) {
+  return w.incident.ranks > 1 && f.ranks.size() >= w.incident.ranks && !hang_of(f).within &&
+         !w.incident.has_stacks && !w.incident.has_recorder;
+}
+
 }  // namespace
 
 // Only a set of ranks can be named: a collective that makes no progress, or ranks of which nothing
@@ -493,14 +500,15 @@ Answer stuck_group(Walk& w) {
     return stuck_machines(w, machines);
   if (const auto ends = odd_ends(w, hosts); ends.size() == 1 && hang_of(f).standing)
     return stuck_at(w, f, *ends.front());
-  v.action = Action::checks;
-  v.precision = Precision::group;
-  target(v, f.subject, f.confidence, because(f));
   // A fault without a date decides nothing, and says which of these machines to look at first.
   const auto undated = undated_among(w, hosts);
+  const bool whole = undated.empty() && knows_only_that_all_wait(w, f);
+  v.action = whole ? Action::investigate : Action::checks;
+  v.precision = Precision::group;
+  target(v, f.subject, f.confidence, because(f));
   for (const auto& [host, ids] : undated)
     target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids);
-  if (undated.empty() && hosts.size() <= 8)
+  if (undated.empty() && !whole && hosts.size() <= 8)
     for (const Host& host : hosts)
       target(v, {SubjectKind::host, host},
              f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())),

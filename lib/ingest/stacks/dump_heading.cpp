@@ -25,12 +25,13 @@ std::optional<Rank> rank_of_heading(const re2::StringPiece& text) {
   static const re2::RE2 kGlobal(R"((?i)\bglobal[ _-]?rank[ =:]*(\d{1,7})\b)");
   static const re2::RE2 kFirst(R"((?i)^[=#*>\[ -]*(?:([\w.-]+)[ ,:]+)?rank[ =:_-]*(\d{1,7})\b)");
   static const re2::RE2 kBrackets(R"((?i)\(rank[ =:]*(\d{1,7})\))");
-  static const re2::RE2 kOther(
+  static const re2::RE2 kOfGroup(
       R"((?i)(?:node|local|group|role|[tpdce]p|mp|tensor|pipeline|data|expert))");
   std::int64_t rank = 0;
   std::string before;
   if (re2::RE2::PartialMatch(text, kGlobal, &rank)) return Rank(rank);
-  if (re2::RE2::PartialMatch(text, kFirst, &before, &rank) && !re2::RE2::FullMatch(before, kOther))
+  if (re2::RE2::PartialMatch(text, kFirst, &before, &rank) &&
+      !re2::RE2::FullMatch(before, kOfGroup))
     return Rank(rank);
   if (re2::RE2::PartialMatch(text, kBrackets, &rank)) return Rank(rank);
   return std::nullopt;

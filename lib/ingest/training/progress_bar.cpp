@@ -170,13 +170,14 @@ Outcome read_progress_bar(const TextLine& line, Reading& reading) {
   if (reading.steps_told) return {};  // it would not be looked at in the end
   static const re2::RE2 kTraining(R"((?i)^(?:epoch\b.*|train(?:ing)?\b.*|steps?|iterations?)$)");
   // Evaluations within an epoch, and what is prepared for the training.
-  static const re2::RE2 kOther(
+  static const re2::RE2 kOfPreparation(
       R"((?i)\b(?:val(?:id\w*)?|test\w*|eval\w*|splits?|tokeni[sz]\w*|data\w*|sets?|files?|examples)\b)");
   const auto bar = parse_bar(line.line.message);
   if (!bar || bar->total < kLeastTotal || bar->at > bar->total) return {};
   if (!bar->what.empty() &&
       (!re2::RE2::FullMatch(re2::StringPiece(bar->what.data(), bar->what.size()), kTraining) ||
-       re2::RE2::PartialMatch(re2::StringPiece(bar->what.data(), bar->what.size()), kOther)))
+       re2::RE2::PartialMatch(re2::StringPiece(bar->what.data(), bar->what.size()),
+                              kOfPreparation)))
     return {};
   ProgressRow row;
   row.place = line.place;

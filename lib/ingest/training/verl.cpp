@@ -7,22 +7,22 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::string_view kBetween = " - ";
+constexpr std::string_view kBetweenFields = " - ";
 
 Outcome read_verl(const TextLine& line, Reading& reading) {
   std::string_view text = line.line.message;
   bool odd = false;
-  if (!text.starts_with("step:") || text.find(kBetween) == std::string_view::npos) return {};
+  if (!text.starts_with("step:") || text.find(kBetweenFields) == std::string_view::npos) return {};
   ProgressRow row = progress_row(line, "verl");
-  const auto step = printed_number(text.substr(5, text.find(kBetween) - 5), odd);
+  const auto step = printed_number(text.substr(5, text.find(kBetweenFields) - 5), odd);
   if (!step || *step < 0 || *step > 1e15) return {};
   row.iteration = static_cast<std::int64_t>(*step);
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, row.iteration);
   while (!text.empty()) {
-    const std::size_t end = text.find(kBetween);
+    const std::size_t end = text.find(kBetweenFields);
     const std::string_view field = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + kBetween.size());
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + kBetweenFields.size());
     const std::size_t colon = field.find(':');
     if (colon == std::string_view::npos) continue;
     const std::string_view name = line::trimmed(field.substr(0, colon));
