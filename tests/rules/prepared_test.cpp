@@ -47,7 +47,7 @@ TEST(Prepared, ThePackIsTheOneThatIsCompiled) {
     for (const auto& line : rule.fires) {
       const auto a = built_in->match(line), b = test::embedded().match(line);
       ASSERT_EQ(a.has_value(), b.has_value()) << line;
-      if (a) EXPECT_EQ(a->event_class, b->event_class) << line;
+      if (a) { EXPECT_EQ(a->event_class, b->event_class) << line; }
     }
 }
 
@@ -78,7 +78,9 @@ TEST(Prepared, TablesComeBackWhole) {
     for (const GrammarSample& sample : speaker.samples) {
       const auto a = grammar->said(sample.line), b = Grammar::built_in().said(sample.line);
       ASSERT_EQ(a.has_value(), b.has_value()) << sample.line;
-      if (a) EXPECT_EQ(a->event_class + a->title + a->code, b->event_class + b->title + b->code);
+      if (a) {
+        EXPECT_EQ(a->event_class + a->title + a->code, b->event_class + b->title + b->code);
+      }
     }
 }
 
