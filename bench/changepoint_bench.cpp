@@ -110,7 +110,8 @@ int main() {
       1e6 * best / 1e4, found);
 
   std::vector<double> levels = noise(1'000'000, 2);
-  for (std::size_t i = 0; i < levels.size(); ++i) levels[i] += 3.0 * ((i / 1000 * 7) % 5);
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    levels[i] += 3.0 * static_cast<double>((i / 1000 * 7) % 5);
   for (const std::size_t size : {100'000, 1'000'000}) {
     const auto part = std::span<const double>(levels).first(size);
     const double start = cpu();
