@@ -20,6 +20,10 @@ Answer bundle_empty(Walk& w) {
   return taken(say(Phrase::no_line_of_a_job));
 }
 
+bool steps_left(const Case& c) {
+  return c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
+}
+
 bool ended_well(const Walk& w) {
   const Case& c = w.incident;
   const bool all_steps =
@@ -236,9 +240,7 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
       : leads.empty() ? say(Phrase::no_sign_and_logs_end)
                       : say(Phrase::logs_end_here);
   if (const Finding* f = stands_still(w)) {
-    const bool unfinished =
-        c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
-    if (unfinished) v.symptom = Symptom::job_hang;
+    if (steps_left(c)) v.symptom = Symptom::job_hang;
     v.start = c.last_progress ? c.last_progress : f->start;
     v.summary += c.last_progress ? say(Phrase::stands_still, say(Phrase::capital, f->title),
                                        human_duration(*f->end - *c.last_progress))
@@ -275,8 +277,7 @@ Answer dumps_only(Walk& w) {
   if (f == nullptr) return ruled_out(say(Phrase::no_open_dumps));
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   const Case& c = w.incident;
-  const bool unfinished = !ended_well(w) && c.last_iteration && c.planned_iterations &&
-                          *c.last_iteration < *c.planned_iterations;
+  const bool unfinished = !ended_well(w) && steps_left(c);
   const bool moved_on = f->start && c.last_progress && *f->start < *c.last_progress;
   if ((c.last_progress || c.last_iteration) && (!unfinished || moved_on))
     return ruled_out(say(Phrase::steps_and_no_failure));
@@ -306,10 +307,11 @@ Answer no_failure(Walk& w) {
   if (dumps != nullptr && !lead(*dumps).empty()) return logs_end(w, leads);
   nothing_failed(w);
   w.verdict.summary = say(Phrase::no_failure_shown);
-  const auto& done = w.incident.last_iteration;
-  const auto& planned = w.incident.planned_iterations;
-  const bool unfinished = done && planned && *done < *planned;
-  if (unfinished) w.verdict.summary += say(Phrase::unfinished_unexplained, *done, *planned);
+  const Case& c = w.incident;
+  const bool unfinished = steps_left(c);
+  if (unfinished)
+    w.verdict.summary +=
+        say(Phrase::unfinished_unexplained, *c.last_iteration, *c.planned_iterations);
   if (dumps != nullptr) w.verdict.summary += say(Phrase::dumps_of_one_moment);
   remarks(w);
   if (unfinished) look_again(w.verdict);

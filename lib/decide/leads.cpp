@@ -40,10 +40,9 @@ int weight(const Finding& f) {
 // A machine's warning at the moment when the steps of an unfinished job stopped, and others wrote
 // on behind it.
 bool when_steps_stopped(const Walk& w, const Finding& f) {
-  const auto &done = w.incident.last_iteration, &planned = w.incident.planned_iterations;
   const auto &last = w.incident.last_progress, &word = w.incident.last_word;
-  if (f.role != Role::root || f.origin != Origin::kernel || !f.start || !last || !word || !done ||
-      !planned || *done >= *planned)
+  if (f.role != Role::root || f.origin != Origin::kernel || !f.start || !last || !word ||
+      !steps_left(w.incident))
     return false;
   const Nanoseconds missed = std::max(kMinute, 10 * w.incident.step_time);
   return *word >= *last + missed && *f.start + f.uncertainty + w.incident.step_time >= *last &&

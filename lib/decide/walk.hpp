@@ -118,6 +118,8 @@ const Finding* slow_until_word(const Walk& w, const Finding& word);
 
 // Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp
 bool ended_well(const Walk& w);
+// It planned more steps than it made, as far as its logs go.
+bool steps_left(const Case& c);
 
 // Something that was over before this run of the job began. ends.cpp
 bool before_this_run(const AttemptHistory& h, const Finding& f);

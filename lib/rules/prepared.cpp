@@ -79,14 +79,17 @@ Result<std::string> prepare() {
   CULPRIT_CHECK(CauseTable::parse(embedded_rule("tables/causes.json"), "rules/tables/causes.json"));
   CULPRIT_TRY(words, words_of(rules));
   std::array<Saver, kParts> parts;
-  parts[0](rules);
-  parts[1](words);
-  parts[2](catalogue);
-  parts[3](grammar);
+  const auto save = [&](PreparedPart part, const auto&... values) {
+    parts[static_cast<std::size_t>(part)](values...);
+  };
+  save(PreparedPart::rules, rules);
+  save(PreparedPart::words, words);
+  save(PreparedPart::catalogue, catalogue);
+  save(PreparedPart::grammar, grammar);
   CULPRIT_TRY(loaded, load_rules({}));
   CULPRIT_TRY(index, index_of(loaded));
   CULPRIT_TRY(pack, RulePack::compile(std::move(loaded)));
-  parts[4](index, pack.digest());
+  save(PreparedPart::pack, index, pack.digest());
   Saver head;
   for (const Saver& part : parts) head(static_cast<std::uint32_t>(part.bytes().size()));
   std::string out = head.bytes();

@@ -98,10 +98,7 @@ class Rows {
     for (const RankRow& r : facts.ranks)
       if (r.host) ran_on_.insert(short_host(*r.host));
     known_.insert(ran_on_.begin(), ran_on_.end());
-    const JobPods pods(facts);
-    for (const IdentityRow& i : facts.identities)  // the nodes that the job's pods ran on
-      if (i.source == "pod" && i.host && i.address && pods.ours(*i.address))
-        pods_on_.insert(short_host(*i.host));
+    pods_on_ = nodes_of_pods(facts);
     known_.insert(pods_on_.begin(), pods_on_.end());
   }
   // host: as the row prints it; that of a rank is only as good as the rank.

@@ -29,7 +29,9 @@ bool is_address(const std::string& text) {
 // "10-24-7-61" is how addresses stand in names of files; the address, else nothing.
 std::string address_with_dashes(std::string name) {
   static const re2::RE2 kAddress(R"(\d{1,3}(?:-\d{1,3}){3})");
-  if (!re2::RE2::FullMatch(name, kAddress)) return {};
+  // Asked for the host of every row: nearly all begin with a letter.
+  if (name.empty() || name[0] < '0' || name[0] > '9' || !re2::RE2::FullMatch(name, kAddress))
+    return {};
   std::replace(name.begin(), name.end(), '-', '.');
   return name;
 }

@@ -35,18 +35,14 @@ std::set<std::string> recorded_hosts(const Facts& facts) {
   return names;
 }
 
-// The nodes that its pods ran on, where every rank that is placed is on one of them.
-std::set<std::string> nodes_of_pods(const Facts& facts) {
-  std::set<std::string> names;
-  const JobPods pods(facts);
-  for (const IdentityRow& i : facts.identities)
-    if (i.source == "pod" && i.host && i.address && pods.ours(*i.address))
-      names.insert(short_host(*i.host));
+// The nodes of its pods, where every rank that is placed is on one of them.
+std::set<std::string> hosts_of_pods(const Facts& facts) {
+  const std::set<Host> nodes = nodes_of_pods(facts);
   const bool all = std::all_of(facts.ranks.begin(), facts.ranks.end(), [&](const RankRow& r) {
-    return !r.host || names.count(short_host(*r.host)) > 0;
+    return !r.host || nodes.count(short_host(*r.host)) > 0;
   });
-  if (!all || names.size() < 2) names.clear();
-  return names;
+  if (!all || nodes.size() < 2) return {};
+  return {nodes.begin(), nodes.end()};
 }
 
 }  // namespace
@@ -72,7 +68,7 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
     }
   }
   if (names.empty()) names = recorded_hosts(facts);
-  if (names.empty()) names = nodes_of_pods(facts);
+  if (names.empty()) names = hosts_of_pods(facts);
   return {names.begin(), names.end()};
 }
 

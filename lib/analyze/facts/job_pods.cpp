@@ -99,4 +99,16 @@ bool JobPods::another(const EventRow& e) const {
   });
 }
 
+std::set<Host> nodes_of_pods(const Facts& facts) {
+  std::vector<const IdentityRow*> placed;
+  for (const IdentityRow& i : facts.identities)
+    if (i.source == "pod" && i.host && i.address) placed.push_back(&i);
+  if (placed.empty()) return {};  // most bundles; whose pods they are takes a walk over all files
+  const JobPods pods(facts);
+  std::set<Host> out;
+  for (const IdentityRow* i : placed)
+    if (pods.ours(*i->address)) out.insert(short_host(*i->host));
+  return out;
+}
+
 }  // namespace culprit::analyze

@@ -29,4 +29,7 @@ class JobPods {
   std::set<std::string> stems_;  // "titan-d34b" of titan-d34b-worker-13
 };
 
+// Of the nodes that a listing of pods names, those that the job's pods ran on.
+std::set<Host> nodes_of_pods(const Facts& facts);
+
 }  // namespace culprit::analyze

@@ -346,21 +346,25 @@ void hosts_from_folders_of_tools(std::vector<MemberRow>& members) {
     const std::string file = path.substr(path.rfind('/') + 1);
     return file.substr(0, file.find('.'));
   };
-  std::map<std::string, std::set<std::string>> folders_of;  // stem -> folders it occurs in
-  std::map<std::string, std::set<std::string>> machines;    // folder of kernel logs -> their stems
+  std::map<std::string, std::set<std::string>> logs;  // folder of kernel logs -> their stems
   for (const MemberRow& m : members) {
-    if (m.kind != "file" || m.path.find('/') == std::string::npos) continue;
+    if (!of_one_machine(m) || m.path.find('/') == std::string::npos) continue;
     const std::string name = stem(m.path);
-    if (name.size() < 2 || bare_number(name) || long_number(name) || other_series(name)) continue;
-    folders_of[name].insert(folder_of(m.path));
-    if (of_one_machine(m)) machines[folder_of(m.path)].insert(name);
+    if (name.size() >= 2 && !bare_number(name) && !long_number(name) && !other_series(name))
+      logs[folder_of(m.path)].insert(name);
   }
+  std::map<std::string, std::set<std::string>> folders_of;  // such a stem -> folders it occurs in
+  for (const auto& [folder, names] : logs)
+    if (names.size() >= kLeastMachines && counted(names))
+      for (const std::string& name : names) folders_of[name];
+  if (folders_of.empty()) return;
+  for (const MemberRow& m : members)
+    if (m.kind == "file" && m.path.find('/') != std::string::npos)
+      if (const auto it = folders_of.find(stem(m.path)); it != folders_of.end())
+        it->second.insert(folder_of(m.path));
   std::set<std::string> hosts;
-  for (const auto& [folder, names] : machines) {
-    if (names.size() < kLeastMachines || !counted(names)) continue;
-    for (const std::string& name : names)
-      if (folders_of[name].size() >= 2) hosts.insert(name);
-  }
+  for (const auto& [name, folders] : folders_of)
+    if (folders.size() >= 2) hosts.insert(name);
   if (hosts.size() < kLeastMachines) return;
   for (MemberRow& m : members) {
     if (m.kind != "file" || m.host || hosts.count(stem(m.path)) == 0) continue;

@@ -26,7 +26,7 @@ std::optional<double> seconds_after(const re2::RE2& name, std::string_view text)
 
 Outcome read_epoch_step(const TextLine& line, Reading& reading) {
   static const re2::RE2 kCount(
-      R"((?i)(?:^|[\s:])(?:train(?:ing)?[ :_-]*)?(?:epoch(?:\(train\))?|train)[: ]*\[?\s*(\d{1,6})(?:/(\d{1,6}))?\]?[\s,]*\[\s*(\d{1,12})\s*/\s*(\d{1,12})(?:\s*\([^\])]{0,8}\))?\s*\])");
+      R"((?i)(?:^|[\s:])(?:train(?:ing)?[ :_-]*)?(?:epoch(?:\(train\))?|train)[: ]*\[?\s*(\d{1,6})(?:/\d{1,6})?\]?[\s,]*\[\s*(\d{1,12})\s*/\s*(\d{1,12})(?:\s*\([^\])]{0,8}\))?\s*\])");
   // Not "elapsed time", nor "08:02:00", nor "batch 64": the name stands alone, and the number too.
   static const re2::RE2 kTime(
       R"((?i)(?:\bbatch(?:[ _]time| \(t\))|(?:^|[\t,|)]|\s\s)\s*time)[: ]+(\d+(?:\.\d+)?)\s*(ms|s)?(?:[\s,(/|]|$))");
@@ -37,9 +37,8 @@ Outcome read_epoch_step(const TextLine& line, Reading& reading) {
   const std::string_view head = text.substr(0, text.find('['));
   if (re2::RE2::PartialMatch(re2::StringPiece(head.data(), head.size()), kOfEvaluation)) return {};
   std::int64_t epoch = 0, at = 0, total = 0;
-  std::string epochs;
-  if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kCount, &epoch, &epochs,
-                              &at, &total) ||
+  if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kCount, &epoch, &at,
+                              &total) ||
       total == 0 || at > total || epoch > kMostSteps / total)
     return {};
   ProgressRow row = progress_row(line, "epoch");
