@@ -22,7 +22,7 @@ std::string launched_at(const Facts& facts, const CollectiveSample& sample) {
   if (sample.stack < 0) return {};
   for (const std::uint32_t f : facts.stacks.stacks[static_cast<std::size_t>(sample.stack)]) {
     const Frame& frame = facts.stacks.frames[f];
-    if (frame.native || frame.file.empty() || library_file(frame.file)) continue;
+    if (frame.native || frame.file.empty() || rules::library_file(frame.file)) continue;
     return place_of(frame.file, frame.line);
   }
   return {};

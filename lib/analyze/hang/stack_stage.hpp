@@ -13,25 +13,11 @@
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
+#include "rules/frames.hpp"
 
 namespace culprit::analyze {
 
-enum class Doing {
-  unknown,
-  collective,    // in a collective or a point-to-point operation, or waiting for one
-  gpu,           // the host waits for its own GPU's queue, which may wait for anybody
-  communicator,  // making one: waits for everybody who shall be in it
-  storage,       // open, read, write, stat ...
-  data,          // the trainer waits for its data loader
-  checkpoint,
-  compile,
-  gil,
-  service,  // an answer of something outside the job: a web service, a tracker, mail
-  lock,     // a lock, a condition or a sleep, for a reason that no frame tells
-  idle,     // a service that waits for work: a loader's worker with an empty queue, the agent
-  compute,  // its own code
-};
-std::string_view name(Doing doing);
+using rules::Doing;
 
 struct Stage {
   Doing doing = Doing::unknown;
@@ -59,8 +45,6 @@ std::string normal_function(std::string_view function, bool native);
 // "/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py" -> "distributed_c10d.py":
 // tools print folders or not.
 std::string_view base_name(std::string_view path);
-// A file of Python itself or of an installed package.
-bool library_file(std::string_view path);
 // "train.py:120"; without a line the file alone; "" without a file.
 std::string place_of(const std::string& file, std::int64_t line);
 

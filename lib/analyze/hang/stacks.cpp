@@ -1009,7 +1009,7 @@ class Aggregation {
     sink.function = normal_function(f.function, f.native);
     sink.file = f.file;
     sink.line = f.line;
-    const bool own = !f.native && !library_file(f.file) && sink.native_reason.empty();
+    const bool own = !f.native && !rules::library_file(f.file) && sink.native_reason.empty();
     const bool runs = !sink.samples.empty() &&
                       facts_.samples[sink.samples.front()].row.state.starts_with("active");
     // A trainer that computes may as well stand on a machine that does not: only of a worker, which

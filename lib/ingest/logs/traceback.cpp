@@ -1,9 +1,10 @@
 #include "ingest/logs/traceback.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <re2/re2.h>
+
+#include "rules/frames.hpp"
 
 namespace culprit::ingest {
 
@@ -44,16 +45,6 @@ bool connector(std::string_view line) {
 }
 
 }  // namespace
-
-bool is_library_path(std::string_view path) {
-  static constexpr std::array<std::string_view, 9> kMarks{
-      "site-packages/", "dist-packages/",     "/lib/python3",      "/lib64/python3",  "<frozen ",
-      "/lib/python2",   "torch/distributed/", "torch/utils/data/", "multiprocessing/"};
-  return path.empty() || path.front() == '<' ||
-         std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) {
-           return path.find(mark) != std::string_view::npos;
-         });
-}
 
 bool split_exception(std::string_view line, std::string& type, std::string& message) {
   // A dotted name whose last part begins with a capital, alone or followed by a colon.
@@ -133,7 +124,8 @@ bool TracebackParser::feed(std::string_view line) {
                              &frame.line, &frame.function))
       return false;
     current_innermost_ = frame;
-    if (!is_library_path(frame.file)) current_own_ = frame;
+    // Nobody mends an installed library, or the interpreter, to mend a job.
+    if (!rules::library_file(frame.file)) current_own_ = frame;
     return true;
   }
   if (indent >= 2) return true;  // source text, carets, "[Previous line repeated 995 more times]"

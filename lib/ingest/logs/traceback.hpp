@@ -54,9 +54,6 @@ class TracebackParser {
   bool told_ = false;  // such a message has the exception that it announces
 };
 
-// True for a path of an installed library or of the interpreter: nobody fixes those to mend a job.
-bool is_library_path(std::string_view path);
-
 // "TypeError: unsupported operand" -> {"TypeError", "unsupported operand"}; false when it is no
 // exception line.
 bool split_exception(std::string_view line, std::string& type, std::string& message);
