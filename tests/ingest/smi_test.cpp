@@ -102,6 +102,21 @@ TEST(SmiCsv, WhatIsNoRow) {
       "2:smi_csv.timestamp");
 }
 
+TEST(SmiCsv, ManyHostsAndTheFieldsOfTheCommandAbove) {
+  const std::string_view command =
+      "# pdsh -w r4u[1-2] nvidia-smi --query-gpu=index,clocks.sm,temperature.gpu "
+      "--format=csv,noheader\n";
+  const std::string text =
+      std::string(command) + "r4u1: 0, 1935 MHz, 54\nr4u2: 0, 905 MHz, 88\nr4u1: 1, 1950 MHz, 60\n";
+  const auto rows = read_records(text, "smi.csv");
+  EXPECT_TRUE(rows.rejects.empty()) << rows.reasons();
+  EXPECT_EQ(told(rows),
+            (std::vector<std::string>{
+                "clocks.sm unit=MHz host=r4u1 gpu=0", "temperature.gpu host=r4u1 gpu=0",
+                "clocks.sm unit=MHz host=r4u2 gpu=0", "temperature.gpu host=r4u2 gpu=0",
+                "clocks.sm unit=MHz host=r4u1 gpu=1", "temperature.gpu host=r4u1 gpu=1"}));
+}
+
 TEST(SmiCsv, OtherTablesAreNotClaimed) {
   for (const char* text :
        {"host,tor\na,b\n", "step,loss\n1,2\n", "a\nb\n",

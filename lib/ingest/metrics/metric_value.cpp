@@ -1,5 +1,6 @@
 #include "ingest/metrics/metric_value.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -169,6 +170,20 @@ bool DayCache::read(std::string_view text, Timestamp& stamp) {
     day_ns_ = stamp.ns - stamp.ns % (86'400 * kSecond);
   }
   return true;
+}
+
+std::string_view take_host(std::string_view& text) {
+  constexpr std::size_t kLongestName = 253;  // RFC 1035
+  const std::size_t colon = text.find(": ");
+  if (colon == 0 || colon > kLongestName) return {};  // npos is greater, too
+  const std::string_view host = text.substr(0, colon);
+  const bool named = std::any_of(host.begin(), host.end(), letter) &&
+                     std::all_of(host.begin(), host.end(), [&](char c) {
+                       return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
+                     });
+  if (!named) return {};
+  text = without_blanks(text.substr(colon + 2));
+  return host;
 }
 
 }  // namespace culprit::ingest

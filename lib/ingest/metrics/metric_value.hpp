@@ -45,6 +45,10 @@ inline std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
+// "node017: 54 %", as pdsh, clush and dsh print what a host says: takes the host away; "" if none
+// stands there.
+std::string_view take_host(std::string_view& text);
+
 // The next word and the rest; "" when there is none.
 inline std::string_view next_word(std::string_view& rest) {
   std::size_t at = 0;

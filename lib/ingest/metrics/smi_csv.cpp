@@ -1,5 +1,6 @@
 // nvidia-smi --query-gpu=... --format=csv, once or in a loop (-l, -lms): a header of fields with
-// their units, a row a GPU.
+// their units, a row a GPU; the same of many hosts ("node7: ..."), and without a header where the
+// command stands above its rows.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -133,6 +134,15 @@ bool is_smi_header(const std::vector<std::string_view>& cells) {
   return family;
 }
 
+// "$ nvidia-smi --query-gpu=index,power.draw --format=csv,noheader": the fields; "" if none.
+std::string_view fields_of_command(std::string_view raw) {
+  constexpr std::string_view kQuery = "--query-gpu=";
+  const std::size_t found = raw.find(kQuery);
+  if (found == std::string_view::npos) return {};
+  const std::string_view rest = raw.substr(found + kQuery.size());
+  return rest.substr(0, rest.find_first_of(" \t\"'"));
+}
+
 bool is_time(std::string_view cell) {
   return cell.size() == 23 && cell[4] == '/' && cell[7] == '/' && cell[10] == ' ' &&
          cell[13] == ':' && cell[16] == ':' && cell[19] == '.';
@@ -212,6 +222,9 @@ class SmiCsv final : public RecordReader {
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     if (without_blanks(raw).empty()) return {};
+    const std::string_view fields = fields_of_command(raw);
+    if (!fields.empty()) raw = fields;
+    const std::string_view speaker = take_host(raw);
     if (!split_smi_cells(raw, cells_)) return {false, nullptr, "smi_csv.columns"};
     if (is_smi_header(cells_)) {
       end_tick(reading);
@@ -225,7 +238,7 @@ class SmiCsv final : public RecordReader {
     if (cells_.size() != columns_.size())
       return {false, nullptr, cut ? "smi_csv.cut" : "smi_csv.columns"};
 
-    std::string_view index, uuid, pci, host;
+    std::string_view index, uuid, pci, host = speaker;
     Timestamp time;
     std::string_view reject;
     values_.assign(cells_.size(), 0);
@@ -408,10 +421,12 @@ bool sniff_smi_csv(const Head& head) {
   int rows = 0;
   for (int lines = 0; !rest.empty() && lines < 8;) {
     const std::size_t end = rest.find('\n');
-    const std::string_view raw = without_blanks(rest.substr(0, end));
+    std::string_view raw = without_blanks(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (raw.empty()) continue;
     ++lines;
+    if (const std::string_view fields = fields_of_command(raw); !fields.empty()) raw = fields;
+    take_host(raw);
     if (raw.size() > 8192 || !split_smi_cells(raw, cells)) return false;
     if (cells.size() > 1 && is_smi_header(cells)) return true;
     // One column alone is a word; what stands below it must be readings.

@@ -64,17 +64,6 @@ bool of_tree(std::string_view path) {
           path.find("/statistics/") != std::string_view::npos);
 }
 
-// "node017: " of pdsh in front of a path.
-std::string_view take_host(std::string_view& path) {
-  const std::size_t colon = path.find(": ");
-  const std::size_t slash = path.find('/');
-  if (colon == std::string_view::npos || colon > slash || !plain_word(path.substr(0, colon), "-."))
-    return {};
-  const std::string_view host = path.substr(0, colon);
-  path = without_blanks(path.substr(colon + 2));
-  return host;
-}
-
 // Where the path of "path:value" ends: at the first colon behind the last folder; a PCI address in
 // the path has colons too.
 std::size_t path_end(std::string_view text) {
