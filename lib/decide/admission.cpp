@@ -298,10 +298,14 @@ Why ahead_in_another_zone(const Setting& s, const Finding& f, CauseKind kind) {
              human_duration(*ahead));
 }
 
+// Who waits says so when its time-out ends: where the job stood until then, connections broke when
+// it made its last step.
 Why over_before_broken(const Setting& s, const Finding& f, CauseKind) {
   const auto& consequence = s.moments.first_consequence;
+  const auto& last = s.incident.last_progress;
   if (!f.start || !consequence) return std::nullopt;
-  const Nanoseconds before = *consequence - f.end.value_or(*f.start);
+  const bool stood = last && *consequence - *last >= s.params.standstill;
+  const Nanoseconds before = (stood ? *last : *consequence) - f.end.value_or(*f.start);
   if (before <= s.params.network_lead) return std::nullopt;
   return say(Phrase::over_before_connections_broke, human_duration(before));
 }

@@ -53,8 +53,9 @@ struct Case {
   std::set<Host> machines;            // hosts that more than the name of an output file tells of
   std::size_t ranks = 0;              // world size, or the ranks named
   bool has_rank_map = false;          // ranks are tied to hosts
-  std::map<Host, std::set<std::int64_t>> processes;  // of the job, by their numbers
-  std::map<Host, std::string> kubernetes_nodes;      // hosts that are nodes, and their full names
+  // Of the job, by their numbers; under no host those of which none is known.
+  std::map<std::optional<Host>, std::set<std::int64_t>> processes;
+  std::map<Host, std::string> kubernetes_nodes;  // hosts that are nodes, and their full names
   std::map<Host, std::set<std::string>>
       job_gpus;  // of hosts of which every rank's GPU is known: their PCI addresses
   // Some times have a zone and others none, and nothing tells that of the others.

@@ -109,8 +109,11 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
 // daemons, and are alike on many machines.
 bool Witnesses::of_own_process(const Finding& f) const {
   const auto* line = std::get_if<LineFacts>(&f.facts);
-  const auto own = incident_.processes.find(*f.host);
-  if (own == incident_.processes.end() || line == nullptr || !line->names_trainer) return false;
+  if (line == nullptr || !line->names_trainer) return false;
+  const auto known = [&](const std::optional<Host>& host, std::int64_t pid) {
+    const auto own = incident_.processes.find(host);
+    return own != incident_.processes.end() && own->second.count(pid) != 0;
+  };
   for (const Evidence& e : f.evidence)
     for (const std::string_view words : {" pid=", "Killed process "}) {
       const std::size_t found = e.excerpt.find(words);
@@ -118,7 +121,7 @@ bool Witnesses::of_own_process(const Finding& f) const {
       std::int64_t pid = 0;
       std::from_chars(e.excerpt.data() + found + words.size(), e.excerpt.data() + e.excerpt.size(),
                       pid);
-      if (pid >= kLeastProcess && own->second.count(pid) != 0) return true;
+      if (pid >= kLeastProcess && (known(f.host, pid) || known(std::nullopt, pid))) return true;
     }
   return false;
 }

@@ -42,14 +42,15 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
   return out;
 }
 
-// Their numbers, by the hosts whose output tells them.
-std::map<Host, std::set<std::int64_t>> processes_of_job(const analyze::Facts& facts) {
+// Their numbers, by the hosts whose output tells them; no host where nothing does.
+std::map<std::optional<Host>, std::set<std::int64_t>> processes_of_job(
+    const analyze::Facts& facts) {
   static const re2::RE2 kSignalled(R"(Sending process (\d+) closing signal)");
-  std::map<Host, std::set<std::int64_t>> out;
+  std::map<std::optional<Host>, std::set<std::int64_t>> out;
   const auto note = [&](const std::optional<Host>& host, const Place& place, std::int64_t pid) {
     const MemberRow* m = facts.member(place.member);
     const std::optional<Host>& named = host || m == nullptr ? host : m->host;
-    if (named) out[analyze::short_host(*named)].insert(pid);
+    out[named ? std::optional(analyze::short_host(*named)) : std::nullopt].insert(pid);
   };
   for (const IdentityRow& i : facts.identities)
     if (i.pid && analyze::tells_of_job(i)) note(i.host, i.place, *i.pid);

@@ -893,6 +893,17 @@ TEST(NetworkAlerts, LinksOfTwoMachinesThatWentDownInOneMomentShareASwitch) {
   EXPECT_EQ(judged(60 * kSecond).action, Action::isolate);
 }
 
+TEST(NetworkAlerts, ALinkIsHeldAgainstTheLastStepOfAJobThatStood) {
+  const auto judged = [](std::optional<Nanoseconds> last_step) {
+    Case c = job({link_down("n03", 80 * kMinute), timeouts(110 * kMinute)});
+    c.last_progress = last_step;
+    return decide::decide(c).action;
+  };
+  EXPECT_EQ(judged(80 * kMinute), Action::isolate) << "the time-out is half an hour long";
+  EXPECT_NE(judged(std::nullopt), Action::isolate) << "nothing says when the job stopped";
+  EXPECT_NE(judged(109 * kMinute), Action::isolate) << "it made steps for half an hour";
+}
+
 TEST(NetworkAlerts, ConnectionsOfOneHostAndADeadLinkOfAnotherAreChecked) {
   Finding broke = finding("broken_connections", Severity::distributed, Role::root,
                           Scope::host_local, "n09", 110 * kMinute, Symptom::infiniband_error);
