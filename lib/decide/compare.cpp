@@ -64,6 +64,7 @@ std::vector<Sign> signs_of(const Case& incident, const FirstFailure& first, cons
   else if (first.noticed && *c.start <= *first.noticed + c.uncertainty)
     out.push_back(Sign::dated_before);
   if (c.confidence < confidence::kLeastToIsolate) out.push_back(Sign::weak);
+  if (c.hosts.empty()) out.push_back(Sign::nameless);  // weighs where a row names it
   if (second_source(incident, c)) out.push_back(Sign::second_source);
   std::set<Rank> ranks;
   for (const Finding* f : c.findings) ranks.insert(f->ranks.begin(), f->ranks.end());
