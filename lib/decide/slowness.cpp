@@ -105,19 +105,24 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   return taken(f.why);
 }
 
-// Settings that one host alone has, and that make a job slower; all of the same host.
+// Settings that one host alone has, and that make a job slower, and what its kernel says of such a
+// device; all of the same host.
 std::vector<const Finding*> slower_settings(const Walk& w) {
-  std::vector<const Finding*> out;
-  for (const Finding& f : w.incident.findings)
-    if (const auto* setting = std::get_if<SettingFacts>(&f.facts);
-        setting != nullptr && setting->slows && f.outcome == Outcome::fired && !f.hosts.empty())
-      out.push_back(&f);
-  for (const Finding* f : out)
-    if (f->hosts.front() != out.front()->hosts.front()) return {};
+  std::vector<const Finding*> out, said;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || f.hosts.empty()) continue;
+    if (const auto* setting = std::get_if<SettingFacts>(&f.facts); setting != nullptr)
+      if (setting->slows) out.push_back(&f);
+    if (f.analysis == Analysis::classify && f.traits.has(Trait::below_rate) && f.hosts.size() == 1)
+      said.push_back(&f);
+  }
   // Of a device before one of the software that drives it.
   std::stable_sort(out.begin(), out.end(), [](const Finding* a, const Finding* b) {
     return std::get<SettingFacts>(a->facts).device > std::get<SettingFacts>(b->facts).device;
   });
+  out.insert(out.end(), said.begin(), said.end());
+  for (const Finding* f : out)
+    if (f->hosts.front() != out.front()->hosts.front()) return {};
   return out;
 }
 
@@ -137,7 +142,7 @@ Agreement agreement(const Walk& w, const Host& host) {
     if (f.analysis == Analysis::outliers && own && out.because.size() < 4)
       out.because.push_back(f.id);
     if (f.analysis != Analysis::slow || slow_of(f).transient) continue;
-    const bool named = f.subject.kind != SubjectKind::job;
+    const bool named = f.subject.kind != SubjectKind::job && !slow_of(f).event_only;
     if ((named && !own) || (!named && (slow_of(f).over || !slow_of(f).from_start)))
       out.contradicted = true;
     else
@@ -152,7 +157,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   if (odd.empty() || !failure(w, Unplaced::left_out).empty()) return std::nullopt;
   const Finding& f = *odd.front();
   const Host& host = f.hosts.front();
-  const auto& setting = std::get<SettingFacts>(f.facts);
+  const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: its kernel's word
+  const bool device = setting == nullptr || setting->device;
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
     return std::nullopt;
@@ -167,13 +173,17 @@ std::optional<Answer> slow_setting(Walk& w) {
   Verdict& v = w.verdict;
   const bool sure = !others.because.empty() || odd.size() > 1;
   const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
-  v.action = !sure ? Action::checks : setting.device ? Action::isolate : Action::repair;
+  v.action = !sure ? Action::checks : device ? Action::isolate : Action::repair;
   v.precision = sure ? Precision::exact : Precision::candidates;
   v.symptom = Symptom::mfu_decline;
   target(v, {SubjectKind::host, host}, confidence, because);
   target(v, f.subject, confidence, {f.id});
-  v.summary = say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting,
-                  host, setting.label, setting.value);
+  v.summary =
+      setting == nullptr
+          ? say(sure ? Phrase::host_has_slower_device : Phrase::host_may_have_slower_device, host,
+                inside(f.title))
+          : say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting, host,
+                setting->label, setting->value);
   if (v.action == Action::isolate) drain(w, host, "slows the whole job down");
   if (v.action == Action::checks) check(v, {host});
   for (const Finding* one : odd)

@@ -12,6 +12,7 @@
 #include "analyze/metrics/incident_metrics.hpp"
 #include "analyze/pace/job_calls.hpp"
 #include "analyze/metrics/metric_stalls.hpp"
+#include "analyze/metrics/snapshots.hpp"
 #include "analyze/pace/slow_groups.hpp"
 #include "analyze/pace/step_jobs.hpp"
 #include "analyze/facts/topology.hpp"
@@ -220,6 +221,10 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
         facts, [&](SeriesId id) { return db.points(id); }, o.printed, o.outlier.entity,
         o.outlier.start, o.outlier.end, counter ? kNoFigure : o.outlier.value);
   }
+  out.readings = analyze::snapshot_outliers(metrics.readings, rules::Catalogue::built_in());
+  for (std::size_t i = 0; i < out.readings.size() && i < kCited; ++i)
+    out.readings[i].evidence = analyze::reading_evidence(
+        facts, [&](SeriesId id) { return db.points(id); }, out.readings[i]);
   const auto named =
       std::count_if(facts.series.begin(), facts.series.end(),
                     [](const SeriesRow& s) { return s.labels == ingest::kTimeOfName; });

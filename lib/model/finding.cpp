@@ -100,6 +100,7 @@ struct Spell {
     if (!f.from_calls.empty()) out["from_calls"] = words(f.from_calls);
     if (!f.reason.empty()) out["reason"] = words(f.reason);
     if (f.hardware) out["hardware"] = flag(*f.hardware);
+    if (f.event_only) out["event_only"] = flag(true);
     if (!f.grown.empty()) out["grown"] = f.grown;
   }
   void operator()(const DivergenceFacts& f) {
@@ -152,6 +153,7 @@ FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::str
   out.reason = Text(text("reason"));
   if (!text("gpu_hours").empty()) out.gpu_hours = real("gpu_hours");
   if (!text("hardware").empty()) out.hardware = text("hardware") == "1";
+  out.event_only = text("event_only") == "1";
   out.grown = text("grown");
   return out;
 }

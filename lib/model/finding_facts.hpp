@@ -100,6 +100,7 @@ struct SlowFacts {
   // Of the rank, host or device that stands out, when one does:
   Text reason;
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
+  bool event_only = false;       // nothing but an event of the machine in the same stretch
   // Of the step where nobody stands out: the part that grew on all ranks, "data",
   // "communication"...
   std::string grown;

@@ -83,6 +83,8 @@
   TRAIT(of_several) \
   /* a limit of the machine itself was reached, whatever asked for more */ \
   TRAIT(own_limit) \
+  /* a device works below its rate until somebody mends it */ \
+  TRAIT(below_rate) \
   /* a file is not there */ \
   TRAIT(file_missing) \
   /* what a tool prints on a machine that lacks or refuses something */ \

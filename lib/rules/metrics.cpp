@@ -129,6 +129,7 @@ Metric read_metric(const json& object) {
     m.zero_above = (*it)["above"].get<double>();
     m.zero_once = it->value("once", false);
   }
+  m.slows = object.value("slows", false);
   m.ceiling = object.value("ceiling", 0.0);
   m.meaning = object["meaning"].get<std::string>();
   m.advice = object["advice"].get<std::string>();

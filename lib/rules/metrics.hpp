@@ -32,13 +32,15 @@ struct Metric {
       0.10;  // the same as a share of the crowd's value; GREYHOUND §4.2 takes 10 % for jitter
   std::optional<double> zero_above;  // healthy machines stay at or below it
   bool zero_once = false;            // one sample above is enough
+  bool slows = false;                // one reading proves that the device is slow while it is so
   double ceiling = 0;                // where the counter sticks; 0: nowhere
   std::string meaning, advice, source;
 
   template <class Archive, MaybeConst<Metric> T>
   friend void each_field(Archive& archive, T& m) {
     archive(m.name, m.unit, m.kind, m.bad, m.entity, m.points_to, m.symptom, m.floor_absolute,
-            m.floor_relative, m.zero_above, m.zero_once, m.ceiling, m.meaning, m.advice, m.source);
+            m.floor_relative, m.zero_above, m.zero_once, m.slows, m.ceiling, m.meaning, m.advice,
+            m.source);
   }
 };
 

@@ -1,3 +1,4 @@
+// Puts the series of all members together by what they measure.
 #include "analyze/metrics/incident_metrics.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ struct Samples {
 };
 
 void sort_by_time(Samples& s) {
+  if (s.times.empty()) return;  // a reading without one
   if (!std::is_sorted(s.times.begin(), s.times.end())) {
     std::vector<std::size_t> order(s.times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -62,6 +64,8 @@ struct GatheredEntity {
   Host host;
   std::map<std::string, Samples> by_labels;
 };
+
+constexpr std::size_t kFewReadings = 4;  // a search for what lasts needs more
 
 // The bits of NVML's mask of clock event reasons that lower clocks (nvml.h,
 // nvmlClocksEventReason*), by the names that nvidia-smi gives them as columns of their own.
@@ -211,8 +215,9 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
 IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue,
                                  const std::function<SeriesPoints(SeriesId)>& load) {
   IncidentMetrics out;
-  std::map<std::pair<std::string, std::string>, std::map<std::string, GatheredEntity>>
-      metrics;  // name, unit -> entity
+  using Gathered = std::map<std::pair<std::string, std::string>,
+                            std::map<std::string, GatheredEntity>>;  // name, unit -> entity
+  Gathered metrics, readings;
   for (const SeriesRow* row : series_by_member(facts)) {
     const SeriesRow& s = *row;
     if (!facts.counts(facts.member(s.member))) continue;
@@ -228,30 +233,46 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
       continue;
     }
     const auto offset = facts.clock_offset(s.member, s.clock);
-    const SeriesPoints points = offset ? load(s.id) : SeriesPoints{};
-    if (points.times.empty()) {
-      ++out.timeless;
-      continue;
-    }
-    const auto add = [&](const std::string& name, const std::string& unit, auto value) {
-      GatheredEntity& to = metrics[{name, unit}][entity];
+    const SeriesPoints points = load(s.id);
+    const bool timed = offset && !points.times.empty();
+    const auto add = [&](Gathered& to_all, const std::string& name, const std::string& unit,
+                         auto value) {
+      GatheredEntity& to = to_all[{name, unit}][entity];
       if (s.host) to.host = *s.host;
       Samples& samples = to.by_labels[s.labels];
+      if (&to_all == &readings) {
+        const bool dated = timed && points.times.back() != kNoValue;
+        const Nanoseconds time = dated ? points.times.back() + *offset : 0;
+        if (!samples.times.empty() && (!dated || time < samples.times.back())) return;
+        samples.times.assign(dated ? 1 : 0, time);
+        samples.values.assign(1, value(points.values.back()));
+        return;
+      }
       for (std::size_t i = 0; i < points.size(); ++i)
         if (points.times[i] != kNoValue)
           samples.times.push_back(points.times[i] + *offset),
               samples.values.push_back(value(points.values[i]));
     };
-    add(metric.first, metric.second, [](double v) { return v; });
     const bool mask = match->metric->name == "gpu_throttle_reasons" &&
                       std::all_of(points.values.begin(), points.values.end(), [](double v) {
                         return std::isnan(v) || v == std::floor(v);  // a mean of masks is none
                       });
-    if (mask)
-      for (const auto& [bit, reason] : kReasons)
-        add(reason_name(metric.first, reason), {},
-            [bit = bit](double v) { return is_set(v, bit); });
+    const auto add_all = [&](Gathered& to) {
+      add(to, metric.first, metric.second, [](double v) { return v; });
+      if (mask)
+        for (const auto& [bit, reason] : kReasons)
+          add(to, reason_name(metric.first, reason), {},
+              [bit = bit](double v) { return is_set(v, bit); });
+    };
+    if (points.size() > 0 && points.size() <= kFewReadings && (match->metric->slows || mask))
+      add_all(readings);
+    if (timed)
+      add_all(metrics);
+    else
+      ++out.timeless;
   }
+  for (auto& [metric, entities] : readings)
+    out.readings.push_back(series_of_entities(metric.first, metric.second, entities));
   for (auto& [metric, entities] : metrics)
     out.metrics.push_back(series_of_entities(metric.first, metric.second, entities));
   return out;

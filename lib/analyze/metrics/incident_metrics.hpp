@@ -16,6 +16,9 @@ namespace culprit::analyze {
 struct IncidentMetrics {
   std::vector<MetricSeries>
       metrics;  // by name; entities by name; samples by time, a moment told twice once
+  // The last values of series of metrics by which one reading proves that a device is slow, of
+  // files that have no more than a few; entities without a time where nothing tells it.
+  std::vector<MetricSeries> readings;
   std::size_t unknown =
       0;  // series whose name the catalogue does not have: nobody knows which side is bad
   std::size_t nameless = 0;  // of which nobody knows whose they are

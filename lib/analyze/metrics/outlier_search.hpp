@@ -44,6 +44,8 @@ struct OutlierReport {
   std::vector<MetricOutlier> outliers;  // by entity, those that stand out most first; then by score
   std::vector<MetricCommon> common;     // by start, metric
   std::vector<MetricNotEnough> not_enough;
+  // Who stands out in a single reading (snapshots.hpp): only of a job that is known to be slow.
+  std::vector<MetricOutlier> readings;
   std::vector<Text> notes;                     // resets, full counters, metrics left out
   std::vector<std::string> searched, unknown;  // metrics; those the catalogue does not have
   std::size_t entities = 0, judged = 0, samples = 0;

@@ -92,6 +92,7 @@ class Joined {
         report_(report),
         own_(own),
         outliers_(metrics.outliers),
+        readings_(metrics.readings),
         compared_(metrics.judged > 0),
         classified_(classified),
         params_(params) {
@@ -232,6 +233,7 @@ class Joined {
     f.advice = best.advice;
     slow.reason = best.reason;
     slow.hardware = best.metric || best.event;
+    slow.event_only = best.event && !best.metric && !best.own_work;
     f.why =
         say(Phrase::suspect_does,
             best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id,
@@ -305,52 +307,62 @@ class Joined {
 
   void metrics(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start,
                const std::optional<Nanoseconds>& end) const {
-    if (!start || !end) return;
-    for (const MetricOutlier& o : outliers_) {
-      if (o.known == nullptr) continue;
-      // What left the crowd with the slow stretch explains it; what was so all the time does not.
-      if (overlap(*start, *end, o.outlier.start, o.outlier.end) < params_.matching) continue;
-      const Text reason =
-          o.against.empty() ? say(Phrase::metric_against, o.metric, plain(o.outlier.value),
+    // What left the crowd with the slow stretch explains it; what was so all the time does not.
+    if (start && end)
+      for (const MetricOutlier& o : outliers_)
+        if (o.known != nullptr &&
+            overlap(*start, *end, o.outlier.start, o.outlier.end) >= params_.matching)
+          add_metric(leads, o);
+    // A single reading counts while it may have been taken in the stretch.
+    const auto read_before = [&](const MetricOutlier& o) {
+      return start && o.outlier.start != kNoValue && o.outlier.start < *start;
+    };
+    for (const MetricOutlier& o : readings_)
+      if (!read_before(o) && !o.evidence.empty()) add_metric(leads, o);
+  }
+
+  void add_metric(std::vector<Lead>& leads, const MetricOutlier& o) const {
+    const Text reason = o.against.empty()
+                            ? say(Phrase::metric_against, o.metric, plain(o.outlier.value),
                                   plain(o.outlier.crowd), o.outlier.size - 1)
                             : say(Phrase::metric_against_metrics, o.metric, plain(o.outlier.value),
                                   fmt::format("{}", fmt::join(o.against, ", ")),
                                   plain(o.outlier.crowd), o.outlier.size - 1);
-      Lead* known = nullptr;
-      for (Lead& lead : leads)
-        if (same_entity(lead, o)) known = &lead;
-      // What a rank reports of its own steps is the source that own work was told from: it agrees
-      // with itself, and says nothing of the machine.
-      const bool own_times = o.known->entity == "rank";
-      if (own_times && known != nullptr && known->own_work) continue;
-      if (known == nullptr) {
-        Lead lead;
-        lead.subject = subject_of(o);
-        if (!o.host.empty()) lead.host = o.host;
-        if (lead.subject.kind == SubjectKind::rank)
-          lead.ranks = {Rank(std::strtoll(lead.subject.id.c_str(), nullptr, 10))};
-        else if (lead.host && lead.subject.kind == SubjectKind::host)
-          lead.ranks = ranks_on(facts_, *lead.host);
-        lead.confidence =
-            o.against.empty() ? confidence::kSlowByStacks : confidence::kOutlierRelation;
-        lead.reason = reason;
-        leads.push_back(std::move(lead));
-        known = &leads.back();
-      } else {
-        known->confidence = std::max(known->confidence, known->own_work ? confidence::kSlowOwnWork
-                                                                        : confidence::kSlowByParts);
-        if (!known->metric && !(known->reason == reason))
-          known->reason += say(Phrase::and_metric_of, o.outlier.entity, reason);
-      }
-      if (!own_times) known->metric = true;
-      std::string advice = o.known->advice;
-      if (const std::size_t at = advice.find("{host}"); at != std::string::npos)
-        advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
-      if (!advice.empty()) known->advice = Text(std::move(advice));
-      known->findings.push_back(id_of(o));
-      if (known->evidence.size() < 4)
-        known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());
+    Lead* known = nullptr;
+    for (Lead& lead : leads)
+      if (same_entity(lead, o)) known = &lead;
+    // What a rank reports of its own steps is the source that own work was told from: it agrees
+    // with itself, and says nothing of the machine.
+    const bool own_times = o.known->entity == "rank";
+    if (own_times && known != nullptr && known->own_work) return;
+    if (known == nullptr) {
+      Lead lead;
+      lead.subject = subject_of(o);
+      if (!o.host.empty()) lead.host = o.host;
+      if (lead.subject.kind == SubjectKind::rank)
+        lead.ranks = {Rank(std::strtoll(lead.subject.id.c_str(), nullptr, 10))};
+      else if (lead.host && lead.subject.kind == SubjectKind::host)
+        lead.ranks = ranks_on(facts_, *lead.host);
+      lead.confidence = o.outlier.method == "reading" ? confidence::kSlowByMetrics
+                        : o.against.empty()           ? confidence::kSlowByStacks
+                                                      : confidence::kOutlierRelation;
+      lead.reason = reason;
+      leads.push_back(std::move(lead));
+      known = &leads.back();
+    } else {
+      known->confidence = std::max(
+          known->confidence, known->own_work ? confidence::kSlowOwnWork : confidence::kSlowByParts);
+      if (!known->metric && !(known->reason == reason))
+        known->reason += say(Phrase::and_metric_of, o.outlier.entity, reason);
     }
+    if (!own_times) known->metric = true;
+    std::string advice = o.known->advice;
+    if (const std::size_t at = advice.find("{host}"); at != std::string::npos)
+      advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
+    if (!advice.empty()) known->advice = Text(std::move(advice));
+    known->findings.push_back(id_of(o));
+    if (known->evidence.size() < 4)
+      known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());
   }
 
   // A fault that a machine reports in the middle of the slow stretch, and not before.
@@ -498,7 +510,7 @@ class Joined {
   const JobSteps& steps_;
   const FailSlow& report_;
   std::span<const OwnWork> own_;
-  std::span<const MetricOutlier> outliers_;
+  std::span<const MetricOutlier> outliers_, readings_;
   bool compared_;
   std::span<const Finding> classified_;
   const SlowJobParams& params_;

@@ -142,6 +142,13 @@ bool metric_number(std::string_view cell, double& value, std::string_view& rest)
     cell = cell.substr(1, cell.size() - 2);
   rest = {};
   if (cell.empty()) return false;
+  if (cell.starts_with("0x")) {  // a mask of reasons
+    std::uint64_t mask = 0;
+    const auto [stop, error] =
+        std::from_chars(cell.data() + 2, cell.data() + cell.size(), mask, 16);
+    value = static_cast<double>(mask);
+    return error == std::errc() && stop == cell.data() + cell.size();
+  }
   const char* begin = cell.data() + (cell.front() == '+' ? 1 : 0);
   const char* const end = cell.data() + cell.size();
   const char* at = short_decimal(begin, end, value);

@@ -136,7 +136,9 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
   if (!row.iteration) row.iteration = whole(text_after(text, "global_step=", ","));
   if (!row.iteration) row.iteration = whole(text_after(text, "iteration ", "/"));
   bool odd = false;
-  if (const auto s = text_after(text, "train_step_timing in s:", "|"))
+  auto s = text_after(text, "train_step_timing in s:", "|");
+  if (!s) s = text_after(text, "train_step_timing in s=", ",]");
+  if (s)
     if (const auto value = printed_number(*s, odd)) row.iteration_ms = *value * 1e3;
   if (const auto loss = text_after(text, "reduced_train_loss:", "|"))
     row.loss = printed_number(*loss, row.loss_nan);

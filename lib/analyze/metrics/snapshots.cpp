@@ -1,0 +1,101 @@
+// Who stands out in one reading of each machine.
+#include "analyze/metrics/snapshots.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analyze/metrics/crowd.hpp"
+#include "analyze/metrics/incident_metrics.hpp"
+#include "model/sort.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr double kHighestScore = 1000;
+
+// Deviations on the bad side; 0: it does not stand out.
+double score_of(double value, const Crowd& crowd, const rules::Metric& metric,
+                const SnapshotParams& params) {
+  if (metric.zero_above) return value > *metric.zero_above ? kHighestScore : 0;
+  const double beyond = value - crowd.center;
+  const double effect =
+      std::max({metric.floor_absolute,
+                std::max(metric.floor_relative, params.least_effect) * std::abs(crowd.center)});
+  const bool bad = (beyond > 0 && metric.bad != rules::MetricSide::low) ||
+                   (beyond < 0 && metric.bad != rules::MetricSide::high);
+  if (!bad || std::abs(beyond) < effect) return 0;
+  return crowd.scale > 0 ? std::min(kHighestScore, std::abs(beyond) / crowd.scale) : kHighestScore;
+}
+
+void search(const MetricSeries& series, const rules::MetricMatch& match,
+            const SnapshotParams& params, std::vector<MetricOutlier>& out) {
+  const rules::Metric& metric = *match.metric;
+  std::vector<double> values;
+  for (const MetricSeries::Entity& e : series.entities)
+    if (!e.values.empty() && std::isfinite(e.values.back()))
+      values.push_back(e.values.back() * match.scale);
+  if (values.size() < params.least) return;
+  const Crowd crowd = CrowdMeter().robust(values);
+  const double threshold = outlier_threshold(values.size(), 1, params.threshold, 0.05);
+  std::vector<MetricOutlier> found;
+  for (const MetricSeries::Entity& e : series.entities) {
+    if (e.values.empty() || !std::isfinite(e.values.back())) continue;
+    const double value = e.values.back() * match.scale;
+    const double score = score_of(value, crowd, metric, params);
+    if (score < threshold) continue;
+    MetricOutlier one{{}, metric.name, series.name, metric.unit, e.host, &metric};
+    one.outlier.entity = e.name;
+    one.outlier.side = value > crowd.center ? rules::MetricSide::high : rules::MetricSide::low;
+    one.outlier.start = one.outlier.end = e.times.empty() ? kNoValue : e.times.back();
+    one.outlier.value = value;
+    one.outlier.crowd = crowd.center;
+    one.outlier.score = score;
+    one.outlier.threshold = threshold;
+    one.outlier.method = "reading";
+    one.outlier.size = values.size();
+    found.push_back(std::move(one));
+  }
+  if (static_cast<double>(found.size()) <= params.most * static_cast<double>(values.size()))
+    std::move(found.begin(), found.end(), std::back_inserter(out));
+}
+
+}  // namespace
+
+std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& readings,
+                                             const rules::Catalogue& catalogue,
+                                             const SnapshotParams& params) {
+  std::vector<MetricOutlier> out;
+  for (const MetricSeries& series : readings)
+    if (const auto match = catalogue.find(series.name, series.unit);
+        match && match->metric->slows && match->kind == rules::MetricKind::gauge)
+      search(series, *match, params, out);
+  sort_rows(out, [](const MetricOutlier& a, const MetricOutlier& b) {
+    return std::tie(a.metric, a.outlier.entity) < std::tie(b.metric, b.outlier.entity);
+  });
+  return out;
+}
+
+std::vector<Evidence> reading_evidence(const Facts& facts,
+                                       const std::function<SeriesPoints(SeriesId)>& load,
+                                       const MetricOutlier& outlier) {
+  for (const SeriesRow& s : facts.series) {
+    // A reason is a bit of the mask whose name it begins with.
+    if (!outlier.printed.starts_with(s.name) || entity_name(s) != outlier.outlier.entity ||
+        !facts.counts(facts.member(s.member)))
+      continue;
+    const SeriesPoints points = load(s.id);
+    if (points.size() == 0 || points.lines.empty()) continue;
+    Evidence e = facts.evidence(
+        {s.member, static_cast<std::uint64_t>(points.lines.back()),
+         points.offsets.empty() ? 0 : static_cast<std::uint64_t>(points.offsets.back()), 0},
+        fmt::format("{}", points.values.back()));
+    e.reading = fmt::format("{} of {}", s.name, outlier.outlier.entity);
+    return {std::move(e)};
+  }
+  return {};
+}
+
+}  // namespace culprit::analyze
