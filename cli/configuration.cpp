@@ -22,9 +22,9 @@ constexpr std::uintmax_t kMostBytes = 1 << 20;
 // What may be set for all commands at once, and by the environment. In the section of a command its
 // other options may be set, too.
 constexpr std::string_view kForAll[] = {
-    "color",       "fail-on",         "history", "max-depth", "max-expansion", "max-member-bytes",
-    "max-members", "max-total-bytes", "quiet",   "rules",     "strict",        "threads",
-    "timezone",    "verbose"};
+    "color",       "fail-on",         "history", "max-depth",  "max-expansion", "max-member-bytes",
+    "max-members", "max-total-bytes", "quiet",   "report-url", "rules",         "strict",
+    "threads",     "timezone",        "verbose"};
 
 struct Setting {
   std::string name, value;

@@ -64,10 +64,15 @@ std::string rendered(const Arguments& arguments, std::string document, const std
       document,
       {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width(),
        database.empty() ? "-d incident.db" : place_of(arguments, database),
-       shown_from(arguments, database)});
+       shown_from(arguments, database), arguments.get("report-url")});
 }
 
 Result<> check_report_format(const Arguments& arguments) {
+  if (arguments.has("report-url") && !report::is_report_url(arguments.get("report-url")))
+    return usage_error(fmt::format("--report-url takes an address that begins with http:// or "
+                                   "https://, not '{}'",
+                                   arguments.get("report-url")))
+        .hint("https://reports.example/{job} is where report.html of the job stands");
   std::vector<std::string_view> names;
   for (const report::Format* f : report::formats()) names.push_back(f->name);
   return check_format(arguments, names);
@@ -319,12 +324,18 @@ constexpr OptionSpec kOutput[] = {
     {"json", nullptr, "the same as --format json"},
 };
 
+constexpr OptionSpec kUrlOption{
+    "report-url", "URL",
+    "where the folders of -o are published, for the link of slack and jira; {job} and {digest} are "
+    "replaced"};
+
 constexpr auto kDiagnoseOptions = with_read_options({
     {"out,o", "DIR", "keep the database and all reports there"},
     {"db,d", "FILE", "keep the database there"},
     {"format", "FORMAT", report::kFormatNames},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show every kind of cause, and why it was left or believed"},
+    kUrlOption,
     kHistoryOption,
     {"baseline", "FILE",
      "the database of a run that worked: lines that it does not have are leads of an open answer"},
@@ -351,6 +362,7 @@ constexpr OptionSpec kReportOptions[] = {
     {"format", "FORMAT", report::kFormatNames},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show every kind of cause, and why it was left or believed"},
+    kUrlOption,
     {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found"},
 };
 

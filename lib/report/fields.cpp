@@ -248,6 +248,48 @@ std::string target_name(const json& document, const json& target) {
   return says_it ? name : kind + " " + name;
 }
 
+std::string accused(const json& document) {
+  constexpr std::size_t kMost = 4;
+  const json& verdict = member(document, "verdict");
+  if (text(verdict, "action") == "none") return {};
+  std::vector<std::string> names;
+  for (const json& t : list(verdict, "targets")) names.push_back(target_name(document, t));
+  // "gpu-r03: driver mismatch" has its host in front.
+  std::erase_if(names, [&](const std::string& name) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& other) { return other.starts_with(name + ": "); });
+  });
+  std::string out;
+  for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
+    out += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMost) out += fmt::format(" and {} more", names.size() - kMost);
+  return out;
+}
+
+std::string about(const json& document) {
+  std::string out;
+  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : "; ") + part; };
+  const json& job = member(document, "job");
+  const std::string id = text(job, "id"), name = text(job, "name");
+  if (!id.empty() || !name.empty())
+    add("job " + id + (id.empty() ? name : name.empty() || name == id ? "" : " (" + name + ")"));
+  const json& incident = member(document, "incident");
+  const std::string start = text(incident, "start"), end = text(incident, "end");
+  const auto clock_of = [](const std::string& iso) {
+    return iso.size() < 19 ? iso : iso.substr(0, 10) + " " + iso.substr(11, 8);
+  };
+  if (text(member(document, "verdict"), "action") != "none" && !start.empty())
+    add(clock_of(start) +
+        (end.empty() || end == start                                    ? ""
+         : end.substr(0, 10) == start.substr(0, 10) && end.size() >= 19 ? " to " + end.substr(11, 8)
+                                                                        : " to " + clock_of(end)) +
+        " UTC");
+  const json& bundle = member(document, "bundle");
+  const std::uint64_t world = count(bundle, "world_size"), seen = count(bundle, "ranks");
+  if (world > 0 && seen < world) add(fmt::format("the logs name {} of {} ranks", seen, world));
+  return out;
+}
+
 std::string chain_who(const json& document, const json& link) {
   constexpr std::size_t kMost = 26;  // columns
   const std::string who = text(link, "who");

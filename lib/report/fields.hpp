@@ -42,6 +42,11 @@ std::string shortened(const std::string& text, std::size_t most);
 std::string target_id(const nlohmann::json& document, const nlohmann::json& target);
 // The same, with the kind before it where the id does not say it: "rank 3", "gpu-07".
 std::string target_name(const nlohmann::json& document, const nlohmann::json& target);
+// The targets by these names, four at the most: hosts are what people act on, finer parts stand
+// behind them. "" of a verdict with nothing to do.
+std::string accused(const nlohmann::json& document);
+// Which job, when, and how much of it was collected; parts that are not known are left out.
+std::string about(const nlohmann::json& document);
 // Who did what a link of the chain says: "rank 3", "ranks 0-3,8" instead of how many.
 std::string chain_who(const nlohmann::json& document, const nlohmann::json& link);
 // The headline of an action: "ISOLATE"; step: the kind of cause that gave the answer.

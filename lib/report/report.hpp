@@ -47,7 +47,12 @@ struct RenderOptions {
   std::string place = "-d incident.db";  // how commands name the database
   std::string show =
       {};  // what `culprit show` is given to print raw lines; "" = no database is kept
+  std::string url = {};  // where reports are published, as is_report_url() takes it; "" = nowhere
 };
+
+// True of what may become a link: http:// or https://, a host, characters of a URL only, at most
+// 1,000; {job} and {digest} (of the bundle) in braces are the only names that are replaced.
+bool is_report_url(std::string_view url);
 
 // A form of the report, made from the document alone. Adding one is one file that ends with a
 // Format, named in formats.cpp.

@@ -120,18 +120,7 @@ class TextPage {
   }
 
   void head() {
-    // Hosts are what people act on; finer parts stand behind them.
-    std::vector<std::string> names;
-    for (const json& t : member(verdict_, "targets")) names.push_back(target_name(document_, t));
-    // "gpu-r03: driver mismatch" has its host in front.
-    std::erase_if(names, [&](const std::string& name) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](const std::string& other) { return other.starts_with(name + ": "); });
-    });
-    std::string who;
-    for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
-    if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);
-    if (action_ == "none") who.clear();
+    const std::string who = accused(document_);
     const std::string precision = printable(verdict_, "precision");
     out_ +=
         painter_.paint(paint_of(action_), verb(action_, taken_step(member(verdict_, "steps")))) +
@@ -155,34 +144,8 @@ class TextPage {
               (member(verdict_, "targets").empty() ? "" : "; confidence is lower for it") + "\n";
     }
     out_ += wrapped(printable(verdict_, "summary"), width_, 0) + "\n";
-    if (const std::string known = about(); !known.empty())
+    if (const std::string known = about(document_); !known.empty())
       out_ += painter_.faint(wrapped(known, width_, 0)) + "\n";
-  }
-
-  // Which job, when, and how much of it was collected.
-  std::string about() const {
-    std::string out;
-    const auto add = [&](const std::string& part) { out += (out.empty() ? "" : "; ") + part; };
-    const json& job = member(document_, "job");
-    const std::string id = printable(job, "id"), name = printable(job, "name");
-    if (!id.empty() || !name.empty())
-      add("job " + id + (id.empty() ? name : name.empty() || name == id ? "" : " (" + name + ")"));
-    const json& incident = member(document_, "incident");
-    const std::string start = printable(incident, "start"), end = printable(incident, "end");
-    const auto clock_of = [](const std::string& iso) {
-      return iso.size() < 19 ? iso : iso.substr(0, 10) + " " + iso.substr(11, 8);
-    };
-    if (action_ != "none" && !start.empty())
-      add(clock_of(start) +
-          (end.empty() || end == start ? ""
-           : end.substr(0, 10) == start.substr(0, 10) && end.size() >= 19
-               ? " to " + end.substr(11, 8)
-               : " to " + clock_of(end)) +
-          " UTC");
-    const json& bundle = member(document_, "bundle");
-    const std::uint64_t world = count(bundle, "world_size"), seen = count(bundle, "ranks");
-    if (world > 0 && seen < world) add(fmt::format("the logs name {} of {} ranks", seen, world));
-    return out;
   }
 
   void who() {
