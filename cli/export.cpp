@@ -1,17 +1,22 @@
-// export metrics|steps|events: rows as CSV or JSON lines, for tools that read tables.
+// export metrics|steps|events: rows as CSV or JSON lines, for tools that read tables; export trace:
+// the incident for Perfetto and Chrome.
 #include <cmath>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "answer.hpp"
 #include "command.hpp"
 #include "diagnose/resolve.hpp"
+#include "diagnose/trace.hpp"
+#include "diagnosed.hpp"
 #include "incident.hpp"
 #include "model/csv.hpp"
 #include "model/json.hpp"
 #include "store/utf8.hpp"
 #include "pack.hpp"
+#include "report/trace.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {
@@ -115,19 +120,34 @@ void export_metrics(const store::Database& db, const analyze::Facts& facts, RowP
   }
 }
 
+Result<Exit> export_trace(const Arguments& arguments) {
+  CULPRIT_CHECK(check_format(arguments, {"json"}));
+  CULPRIT_TRY(pack, load_pack(arguments));
+  const std::vector<std::string> sources(arguments.positional().begin() + 1,
+                                         arguments.positional().end());
+  CULPRIT_TRY(incident, open_diagnosed(arguments, sources, pack));
+  const Trace trace = diagnose::trace_of(incident.db, incident.resolved.facts, incident.document);
+  CULPRIT_CHECK(incident.db.read_to_the_end());
+  print(report::to_trace_json(trace));
+  return Exit::finished;
+}
+
 Result<Exit> run_export(const Arguments& arguments) {
-  static const std::vector<std::string> kTables{"events", "steps", "metrics"};
-  if (arguments.positional().size() != 1)
-    return usage_error("export takes one of events, steps, metrics")
+  static const std::vector<std::string> kTables{"events", "steps", "metrics", "trace"};
+  if (arguments.positional().empty())
+    return usage_error("export takes one of events, steps, metrics, trace")
         .hint("culprit export events -d incident.db --format csv");
   const std::string& table = arguments.positional()[0];
+  if (arguments.has("out")) CULPRIT_CHECK(answer_into(arguments.get("out")));
+  if (table == "trace") return export_trace(arguments);
   if (std::find(kTables.begin(), kTables.end(), table) == kTables.end()) {
     const std::string near = schema::nearest(table, kTables);
     return usage_error(fmt::format("export has no '{}'", table))
-        .hint(near.empty() ? "events, steps, metrics" : fmt::format("did you mean '{}'?", near));
+        .hint(near.empty() ? "events, steps, metrics, trace"
+                           : fmt::format("did you mean '{}'?", near));
   }
-  if (!arguments.has("db"))
-    return usage_error("export needs a database")
+  if (arguments.positional().size() != 1 || !arguments.has("db"))
+    return usage_error(fmt::format("export {} needs a database", table))
         .hint("culprit export events -d incident.db --format csv");
   CULPRIT_CHECK(check_format(arguments, {"csv", "jsonl"}));
   CULPRIT_TRY(db, open_database(arguments, store::Access::read));
@@ -151,21 +171,28 @@ Result<Exit> run_export(const Arguments& arguments) {
   return Exit::finished;
 }
 
-constexpr OptionSpec kExportOptions[] = {
+constexpr auto kExportOptions = with_read_options({
     {"db,d", "FILE", "the database"},
-    {"format", "FORMAT", "csv (the default) or jsonl"},
+    {"out,o", "FILE", "the same as --output"},
+    {"format", "FORMAT", "csv (the default) or jsonl; a trace is json"},
     {"json", nullptr, "the same as --format jsonl"},
-};
+});
 
 }  // namespace
 
 extern const Command kExport;
 constinit const Command kExport{"export",
-                                "events, steps or metrics of a database as rows",
-                                "export events|steps|metrics -d FILE [--format csv|jsonl]",
+                                "events, steps or metrics as rows, or the incident as a trace",
+                                "export events|steps|metrics -d FILE [--format csv|jsonl]\n"
+                                "       culprit export trace INCIDENT [-o FILE]",
                                 "  culprit export events -d incident.db > events.csv\n"
                                 "  culprit export metrics -d incident.db --format jsonl | jq "
-                                "'select(.metric == \"temperature.gpu\")'\n",
+                                "'select(.metric == \"temperature.gpu\")'\n"
+                                "  culprit export trace report/incident.db -o trace.json\n\n"
+                                "  INCIDENT is a database, a folder of `diagnose -o`, or a bundle. "
+                                "Open the trace in ui.perfetto.dev or\n"
+                                "  chrome://tracing: hosts and ranks are tracks, arrows lead from "
+                                "the cause to what followed.\n",
                                 kExportOptions,
                                 run_export};
 

@@ -1,0 +1,69 @@
+#include "diagnosed.hpp"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "bundle/own_files.hpp"
+#include "command.hpp"
+#include "diagnose/analyse.hpp"
+#include "diagnose/conclude.hpp"
+#include "diagnose/run.hpp"
+#include "incident.hpp"
+#include "model/phrases.hpp"
+#include "model/shell.hpp"
+#include "report/phrases.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+// The database that these words name; "" when they are bundles.
+std::string named_database(const Arguments& arguments, const std::vector<std::string>& sources) {
+  if (sources.empty()) return database_path(arguments);
+  if (sources.size() != 1 || sources[0] == "-") return {};
+  if (bundle::own_file(sources[0]) == bundle::OwnFile::database) return sources[0];
+  std::error_code error;
+  const auto inside = std::filesystem::path(sources[0]) / "incident.db";
+  if (std::filesystem::is_directory(sources[0], error) &&
+      bundle::own_file(inside.string()) == bundle::OwnFile::database)
+    return inside.string();
+  return {};
+}
+
+Result<Diagnosed> opened(const Arguments& arguments, const std::string& path) {
+  CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
+  const auto document = db.verdict();
+  if (!document)
+    return usage_error("this database has no verdict yet")
+        .at({path, 0})
+        .hint("culprit classify -d " + shell_quoted(path));
+  const bool partial = db.partial();
+  if (partial) remark(arguments, report::words(say(Phrase::database_partial)));
+  CULPRIT_TRY(resolved, diagnose::resolve(db, false));
+  std::vector<std::string> bundles = diagnose::readable_sources(db);
+  return Diagnosed{std::move(db), std::move(resolved), *document,
+                   path,          std::move(bundles),  partial};
+}
+
+}  // namespace
+
+Result<Diagnosed> open_diagnosed(const Arguments& arguments,
+                                 const std::vector<std::string>& sources,
+                                 const rules::RulePack& pack) {
+  if (sources.empty() && !arguments.has("db"))
+    return usage_error("an incident is needed: a database, or a bundle");
+  if (const std::string path = named_database(arguments, sources); !path.empty())
+    return opened(arguments, path);
+  CULPRIT_TRY(db, diagnose::open_new(sources, ""));
+  CULPRIT_TRY(read, read_sources(arguments, sources, pack, db));
+  CULPRIT_TRY(resolved, diagnose::resolve(db, true));
+  diagnose::Pictures pictures;
+  CULPRIT_TRY(findings, diagnose::analyse(db, resolved, pack, &pictures));
+  CULPRIT_TRY(conclusion,
+              diagnose::conclude(db, resolved, std::move(findings), {}, std::move(pictures)));
+  return Diagnosed{std::move(db), std::move(resolved), std::move(conclusion.document), "",
+                   sources,       read.incomplete};
+}
+
+}  // namespace culprit::cli
