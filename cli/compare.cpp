@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "answers.hpp"
 #include "bundle/own_files.hpp"
 #include "command.hpp"
 #include "diagnose/run.hpp"
@@ -188,6 +189,17 @@ constexpr OptionSpec kOptions[] = {
 };
 
 }  // namespace
+
+Result<Json> compared_answer(const Arguments& arguments, const std::string& good,
+                             const std::string& bad, const rules::RulePack& pack) {
+  CULPRIT_TRY(a, open_side(arguments, good, pack));
+  CULPRIT_TRY(b, open_side(arguments, bad, pack));
+  for (Side* side : {&a, &b})
+    if (!side->run.db.path().empty()) side->run.sources.clear();
+  CULPRIT_TRY(options, read_options(arguments));
+  CULPRIT_TRY(found, compare(a, b, pack, options.limits));
+  return json_of(found, a, b);
+}
 
 extern const Command kCompare;
 constinit const Command kCompare{"compare",

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "answers.hpp"
 #include "command.hpp"
 #include "incident.hpp"
 #include "line/line.hpp"
@@ -140,6 +141,10 @@ rules::Answer answer_to(const rules::RulePack& pack, const std::string& query) {
   return answer;
 }
 
+std::optional<line::Line> peeled_line(const std::string& query) {
+  return line::peel(std::string_view(query).substr(0, 1 << 20));
+}
+
 Result<Exit> run_explain(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   const bool by_line = arguments.has("line");
@@ -151,7 +156,7 @@ Result<Exit> run_explain(const Arguments& arguments) {
     return usage_error("explain takes words or --line, not both");
   CULPRIT_TRY(pack, load_pack(arguments));
   std::optional<line::Line> peeled;
-  if (by_line) peeled = line::peel(std::string_view(query).substr(0, 1 << 20));
+  if (by_line) peeled = peeled_line(query);
   const rules::Answer answer =
       peeled ? rules::explain_line(pack, peeled->message, query) : answer_to(pack, query);
   // A line that no rule knows is an answer; a word that does not exist is misspelt.
@@ -192,6 +197,14 @@ constexpr OptionSpec kExplainOptions[] = {
 };
 
 }  // namespace
+
+Json explained_answer(const rules::RulePack& pack, const std::string& query, bool line) {
+  std::optional<line::Line> peeled;
+  if (line) peeled = peeled_line(query);
+  return json_of(
+      query, peeled,
+      peeled ? rules::explain_line(pack, peeled->message, query) : answer_to(pack, query));
+}
 
 extern const Command kExplain;
 constinit const Command kExplain{

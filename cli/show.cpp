@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "answers.hpp"
 #include "bundle/bundle.hpp"
 #include "command.hpp"
 #include "diagnose/analyse.hpp"
@@ -238,6 +239,16 @@ constexpr OptionSpec kShowOptions[] = {
 };
 
 }  // namespace
+
+Result<Json> shown_answer(const store::Database& db, const std::vector<Finding>& findings,
+                          const std::string& wanted, const std::vector<std::string>& bundles,
+                          std::uint64_t context) {
+  CULPRIT_TRY(found, find(findings, wanted));
+  const Lookup lookup{db.members(), bundles, context};
+  Json out = Json::array();
+  for (const Finding* f : found) out.push_back(json_of(*f, &lookup));
+  return out;
+}
 
 extern const Command kShow;
 constinit const Command kShow{

@@ -625,6 +625,10 @@ Result<> Database::finish_ingest() {
   return {};
 }
 
+Result<QueryAnswer> Database::query(std::string_view sql, const QueryLimits& limits) const {
+  return store::query(impl_->db.get(), sql, limits);
+}
+
 Result<> Database::set_meta(const std::string& key, const std::string& value) {
   Statement s(impl_->db.get(),
               "INSERT INTO meta VALUES (?,?) ON CONFLICT(key) DO UPDATE SET value=excluded.value");

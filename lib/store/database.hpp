@@ -20,6 +20,7 @@
 #include "model/rows.hpp"
 #include "model/sink.hpp"
 #include "model/steps.hpp"
+#include "store/query.hpp"
 
 namespace culprit::store {
 
@@ -121,6 +122,9 @@ class Database {
   void each_checkpoint(const std::function<void(const CheckpointRow&)>& take) const;
   StepTable steps(MemberId member) const;      // all completed steps that one log reports
   SeriesPoints points(SeriesId series) const;  // all samples of one, in the order of the member
+
+  // A question in SQL to what is stored, with the limits of store/query.hpp.
+  Result<QueryAnswer> query(std::string_view sql, const QueryLimits& limits = {}) const;
 
   // Results in.
   Result<> save_resolution(const Resolution& resolution);
