@@ -107,6 +107,12 @@ TEST(OurFiles, StacksAndCollectivesSatisfyTheirSchemas) {
   }
 }
 
+TEST(OurFiles, ProofsSatisfyTheirSchema) {
+  for (const char* sample : {"gpu-off-bus", "crash-one-rank", "clean-run"})
+    expect_document("prove-v1.json", "prove --most-runs 200",
+                    std::string(CULPRIT_SAMPLES_DIR) + "/" + sample);
+}
+
 TEST(OurFiles, StacksAndCollectivesOfRealDumpsSatisfyTheirSchemas) {
   const std::filesystem::path shared = CULPRIT_SHARED_DIR;
   if (shared.empty()) GTEST_SKIP() << "skipped: no corpus";
