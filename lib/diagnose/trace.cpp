@@ -129,12 +129,12 @@ class TraceMaker {
         ++canvas_.left_out["findings"];
         continue;
       }
-      Trace::Args args{{"finding", id},
+      Trace::Args args{{"finding", shown_text(id)},
                        {"class", report::text(f, "class")},
                        {"severity", report::text(f, "severity")},
                        {"role", report::text(f, "role")}};
       if (const json& evidence = report::list(f, "evidence"); !evidence.empty()) {
-        args.emplace_back("place", report::place(evidence[0]));
+        args.emplace_back("place", shown_text(report::place(evidence[0])));
         args.emplace_back("words", report::shortened(report::quoted(evidence[0]), kMostWords));
       }
       const Owner owner = owner_of(f);
@@ -210,13 +210,14 @@ class TraceMaker {
 
   Trace::Args args_of(const EventRow& e, std::uint64_t count) const {
     Trace::Args args{
-        {"line", report::shortened(e.message, kMostWords)},
-        {"place", fmt::format("{}:{}", canvas_.facts.member(e.place.member)->path, e.place.line)},
+        {"line", shown_text(e.message)},
+        {"place", fmt::format("{}:{}", shown_text(canvas_.facts.member(e.place.member)->path),
+                              e.place.line)},
         {"role", std::string(name(e.role))}};
     if (count > 1) args.emplace_back("lines", std::to_string(count));
-    if (e.gpu) args.emplace_back("gpu", *e.gpu);
-    if (e.nic) args.emplace_back("nic", *e.nic);
-    if (e.peer) args.emplace_back("peer", *e.peer);
+    if (e.gpu) args.emplace_back("gpu", shown_text(*e.gpu));
+    if (e.nic) args.emplace_back("nic", shown_text(*e.nic));
+    if (e.peer) args.emplace_back("peer", shown_text(*e.peer));
     return args;
   }
 

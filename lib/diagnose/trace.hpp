@@ -13,15 +13,15 @@ namespace culprit::diagnose {
 // of one class a slice, steps in a row a slice, and the rest is counted in Trace::about; hosts and
 // ranks that the verdict or a finding names keep tracks of their own.
 struct TraceLimits {
-  std::size_t hosts = 2000;       // processes
-  std::size_t ranks = 4000;       // tracks of single ranks
-  std::size_t named = 200;        // hosts, and ranks, with tracks of their own beyond those
-  std::size_t events = 40'000;    // instants
-  std::size_t findings = 10'000;  // slices
-  std::size_t steps = 40'000;     // slices
-  std::size_t calls = 40'000;     // slices
-  std::size_t series = 200;       // curves
-  std::size_t points = 500;       // of a curve
+  std::size_t hosts = 2000;      // processes
+  std::size_t ranks = 4000;      // tracks of single ranks
+  std::size_t named = 200;       // hosts, and ranks, with tracks of their own beyond those
+  std::size_t events = 30'000;   // instants
+  std::size_t findings = 5'000;  // slices
+  std::size_t steps = 30'000;    // slices
+  std::size_t calls = 30'000;    // slices
+  std::size_t series = 200;      // curves
+  std::size_t points = 500;      // of a curve
 };
 
 // document: the verdict (schemas/diagnosis-v1.json). What has no time in UTC, and what is not of

@@ -11,11 +11,18 @@
 #include "diagnose/trace.hpp"
 #include "diagnose/trace_tracks.hpp"
 #include "model/trace.hpp"
+#include "report/fields.hpp"
+#include "report/terminal.hpp"
 #include "store/database.hpp"
 
 namespace culprit::diagnose {
 
 inline constexpr double kMostMs = 1e9;  // of a step or a call: eleven days
+
+// A text of the bundle, as long as a viewer shows it: escapes of what is unseen count.
+inline std::string shown_text(const std::string& text) {
+  return report::shortened(report::visible(text), kMostWords);
+}
 
 struct TraceCanvas {
   const analyze::Facts& facts;

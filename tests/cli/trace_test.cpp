@@ -80,9 +80,7 @@ void check_nesting(const std::vector<Span>& given) {
   });
   for (const Span& s : all) {
     while (!open.empty() && open.back().end <= s.begin + kRounding) open.pop_back();
-    if (!open.empty()) {
-      EXPECT_LE(s.end, open.back().end + kRounding) << "half over another";
-    }
+    if (!open.empty()) { EXPECT_LE(s.end, open.back().end + kRounding) << "half over another"; }
     open.push_back(s);
   }
 }

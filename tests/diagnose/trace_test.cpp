@@ -82,8 +82,35 @@ TEST(Trace, OfAHundredThousandRanksIsSmall) {
   }
   EXPECT_EQ(calls, 100'000u);
   const std::string text = report::to_trace_json(trace);
+  RecordProperty("bytes", std::to_string(text.size()));
   EXPECT_LE(text.size(), 50'000'000u);
   EXPECT_TRUE(nlohmann::json::accept(text));
+}
+
+// As much of everything as is drawn one by one, on as many tracks as ranks may have.
+TEST(Trace, AtItsLimitsIsSmallEnough) {
+  auto db = store::Database::open("", store::Access::create);
+  ASSERT_TRUE(db);
+  const TraceLimits limits;
+  analyze::Facts facts = many(static_cast<std::int64_t>(limits.ranks));
+  facts.members[0].path = std::string(200, 'p');
+  const std::vector<EventRow> events = facts.events;
+  const std::vector<analyze::CollectiveSample> calls = facts.collectives;
+  while (facts.events.size() + events.size() <= limits.events) {
+    facts.events.insert(facts.events.end(), events.begin(), events.end());
+    facts.collectives.insert(facts.collectives.end(), calls.begin(), calls.end());
+  }
+  for (EventRow& e : facts.events) e.message = std::string(400, '\x01');
+  nlohmann::json document = nlohmann::json::parse(kDocument);
+  document["findings"][0]["evidence"] = {
+      {{"path", std::string(200, 'p')}, {"line", 1}, {"excerpt", std::string(400, 'x')}}};
+  for (std::size_t i = 0; i < limits.findings; ++i)
+    document["findings"].push_back(document["findings"][0]);
+  const Trace trace = trace_of(*db, facts, document.dump());
+  EXPECT_EQ(trace.instants.size(), facts.events.size());
+  const std::string text = report::to_trace_json(trace);
+  RecordProperty("bytes", std::to_string(text.size()));
+  EXPECT_LE(text.size(), 35'000'000u) << "curves and steps have the rest";
 }
 
 TEST(Trace, OfFewRanksHasEachOfThem) {
