@@ -107,6 +107,11 @@ bool is_signed_report(std::string_view head) {
   };
   if (head.starts_with("{\n  \"$schema\""))
     return says("sarif") && says("\"driver\": {\n          \"name\": \"culprit\"");
+  if (head.starts_with("{\n  \"blocks\": [") ||
+      head.starts_with("{\n  \"version\": 1,\n  \"type\": "))
+    return says("\"block_id\": \"culprit-verdict\"") || says("\"localId\": \"culprit-verdict\"");
+  if (head.starts_with("{\"displayTimeUnit\""))
+    return says("\"otherData\":{\"program\":\"culprit ");
   if (head.starts_with("<!DOCTYPE html>"))
     return says("<meta name=\"generator\" content=\"culprit");
   if (head.starts_with("<?xml")) return says("<testsuite name=\"culprit\" package=\"culprit\"");

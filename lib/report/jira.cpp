@@ -49,6 +49,8 @@ ordered fact_item(const ShortFact& fact) {
 std::string to_jira(const std::string& document, const RenderOptions& options) {
   const ShortAnswer answer = short_answer(with_grounds(document), options.url);
   ordered content = ordered::array({heading(answer.headline, 2)});
+  // The id tells bundle/own_files.cpp whose words these are.
+  content[0]["attrs"]["localId"] = "culprit-verdict";
   if (!answer.summary.empty()) content.push_back(paragraph(text_node(answer.summary)));
   if (!answer.facts.empty()) {
     ordered items = ordered::array();

@@ -77,7 +77,10 @@ ordered context(ordered text) {
 std::string to_slack(const std::string& document, const RenderOptions& options) {
   const ShortAnswer answer = short_answer(with_grounds(document), options.url);
   ordered blocks = ordered::array();
-  blocks.push_back({{"type", "header"}, {"text", plain(answer.headline, kMostHeader)}});
+  // The id tells bundle/own_files.cpp whose words these are.
+  blocks.push_back({{"type", "header"},
+                    {"block_id", "culprit-verdict"},
+                    {"text", plain(answer.headline, kMostHeader)}});
   if (!answer.summary.empty()) blocks.push_back(section(plain(answer.summary, kMostText)));
   for (const ShortFact& fact : answer.facts) {
     blocks.push_back(section(plain("• " + fact.what, kMostText)));
@@ -95,8 +98,8 @@ std::string to_slack(const std::string& document, const RenderOptions& options) 
     blocks.push_back(context(
         markup("<" + slack_text(answer.link, kMostText - 20, In::code) + "|whole report>")));
   const std::string summary = answer.summary.empty() ? "" : ": " + answer.summary;
-  return json_text(ordered{{"text", slack_text(answer.headline + summary, kMostText, In::prose)},
-                           {"blocks", std::move(blocks)}}) +
+  return json_text(ordered{{"blocks", std::move(blocks)},
+                           {"text", slack_text(answer.headline + summary, kMostText, In::prose)}}) +
          "\n";
 }
 

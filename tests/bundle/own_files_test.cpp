@@ -63,11 +63,21 @@ TEST(OwnFiles, AreReportsInEveryFormat) {
       "   {\n      \"tool\": {\n        \"driver\": {\n          \"name\": \"culprit\",\n");
   folder.write("report.csv",
                "id,outcome,severity,analysis,class,symptom,hosts,ranks,title,subject_kind\n");
+  folder.write("slack.json",
+               "{\n  \"blocks\": [\n    {\n      \"type\": \"header\",\n      \"block_id\": "
+               "\"culprit-verdict\",\n");
+  folder.write("jira.json",
+               "{\n  \"version\": 1,\n  \"type\": \"doc\",\n  \"content\": [\n    {\n      "
+               "\"type\": \"heading\",\n      \"attrs\": {\n        \"level\": 2,\n        "
+               "\"localId\": \"culprit-verdict\"\n");
+  folder.write("trace.json",
+               "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"program\":\"culprit 0.1.0\",\n");
   EXPECT_TRUE(walked(folder.path()).files().empty());
+  folder.write("theirs.json", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   folder.write("theirs.txt", "ISOLATE  the node\nused, skipped, rejected;\n");
   folder.write("theirs.md", "# Notes\n\nAction: none\n");
   folder.write("theirs.html", "<!DOCTYPE html>\n<p>culprit</p>\n");
-  EXPECT_EQ(walked(folder.path()).files().size(), 3u);
+  EXPECT_EQ(walked(folder.path()).files().size(), 4u);
 }
 
 TEST(OwnFiles, OfOthersAreRead) {
