@@ -46,6 +46,7 @@ Json number_property(int least, int most, const std::string& description) {
 
 std::string text_of(const json& arguments, const char* key) {
   const json& value = report::member(arguments, key);
+  if (value.is_number_integer()) return value.dump();
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
@@ -217,7 +218,7 @@ mcp::Tool explain_tool(const Served& served) {
       "What the rules say of an error number with its kind (xid 79, exit -9), a class, a word, "
       "or a line of a log: what it means, what it does not mean, what to do, and the source.",
       object_schema(
-          {{"query", string_property("xid 79")},
+          {{"query", {{"type", {"string", "integer"}}, {"description", "xid 79"}}},
            {"line",
             {{"type", "boolean"}, {"description", "the query is a line of a log, as printed"}}}},
           {"query"}),

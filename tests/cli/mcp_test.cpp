@@ -84,6 +84,7 @@ TEST_F(Mcp, EachToolAnswersWithItsEvidence) {
 
   const json means = answer(bundle, "explain", {{"query", "xid 79"}});
   EXPECT_EQ(means["explanation"]["found"][0]["id"], "gpu_xid/79");
+  EXPECT_EQ(answer(bundle, "explain", {{"query", 79}})["explanation"]["query"], "79");
 
   const json rows =
       answer(bundle, "sql",
