@@ -62,6 +62,7 @@ class TraceMaker {
     events();
     draw_steps(db_, canvas_);
     draw_calls(canvas_);
+    draw_waits(document_, canvas_);
     Trace& trace = canvas_.trace;
     trace.counters = curves_of(db_, canvas_.facts, named(document_).first, canvas_.tracks,
                                canvas_.limits, canvas_.left_out["metrics"]);
@@ -103,11 +104,12 @@ class TraceMaker {
         {"summary", report::text(verdict, "summary")}};
     const json& incident = report::member(document_, "incident");
     const auto start = time_in(incident, "start_ns"), end = time_in(incident, "end_ns");
-    if (start || end)
-      canvas_.add(canvas_.tracks.track({}, {}, Lane::findings),
-                  start.value_or(*(end ? end : start)), end.value_or(*(start ? start : end)),
-                  canvas_.trace.about[2].second, "verdict",
-                  {{"summary", canvas_.trace.about[3].second}});
+    if (start || end) {
+      const Nanoseconds begin = start ? *start : *end;
+      canvas_.add(canvas_.tracks.track({}, {}, Lane::verdict), begin,
+                  std::max(begin + kLeast, end.value_or(begin)), canvas_.trace.about[2].second,
+                  "verdict", {{"summary", canvas_.trace.about[3].second}});
+    }
   }
 
   // Each finding that fired, as long as its lines say; arrows from the first one that the verdict

@@ -61,7 +61,12 @@ void put_call(TraceCanvas& canvas, Call& call) {
     if (c.p2p && c.peer != kUnknownRank) args.emplace_back("peer", fmt::format("rank {}", c.peer));
     if (c.timeout_ms) args.emplace_back("timeout_ms", std::to_string(*c.timeout_ms));
   }
-  if (call.pending) canvas.waiting.push_back(canvas.trace.slices.size());
+  if (call.pending) {
+    canvas.waiting.push_back(canvas.trace.slices.size());
+    const auto rank = c.rank ? c.rank : canvas.facts.member(c.place.member)->rank;
+    if (rank && !canvas.tracks.shared(call.track))
+      canvas.waiting_of.emplace(*rank, canvas.trace.slices.size());
+  }
   canvas.add(call.track, call.begin, call.end, std::move(call.name),
              call.pending ? "wait" : "collective", std::move(args));
 }

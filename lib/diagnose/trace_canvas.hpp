@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
 #include "diagnose/trace.hpp"
 #include "diagnose/trace_tracks.hpp"
+#include "model/json.hpp"
 #include "model/trace.hpp"
 #include "report/fields.hpp"
 #include "report/terminal.hpp"
@@ -29,8 +32,10 @@ struct TraceCanvas {
   const TraceLimits& limits;
   TraceTracks tracks;
   Trace trace = {};
-  std::vector<std::size_t> waiting = {};                       // slices of which nobody saw the end
-  std::map<std::string, std::size_t> left_out = {};            // what, how many
+  std::vector<std::size_t> waiting = {};             // slices of which nobody saw the end
+  std::map<std::string, std::size_t> left_out = {};  // what, how many
+  std::map<Rank, std::size_t> waiting_of = {};       // the slice of a rank's own unfinished call
+  std::optional<Nanoseconds> last_step = {};         // when the job finished one
   Nanoseconds last = std::numeric_limits<Nanoseconds>::min();  // that is known
 
   void see(Nanoseconds time) { last = std::max(last, time); }
@@ -46,5 +51,8 @@ struct TraceCanvas {
 void draw_steps(const store::Database& db, TraceCanvas& canvas);
 // What ranks were in when they were looked at; of too many, those of a kind on a track are one.
 void draw_calls(TraceCanvas& canvas);
+// The wait-for graph of the document (schemas/diagnosis-v1.json): from the last step, which the
+// ranks had finished, to the end. After steps and calls.
+void draw_waits(const nlohmann::json& document, TraceCanvas& canvas);
 
 }  // namespace culprit::diagnose

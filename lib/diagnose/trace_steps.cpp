@@ -65,6 +65,8 @@ void draw_steps(const store::Database& db, TraceCanvas& canvas) {
   const std::size_t most = std::max<std::size_t>(20, canvas.limits.steps / (ranks.size() + 1));
   put_steps(canvas, canvas.tracks.track({}, {}, Lane::steps), job.iteration, job.time, job.ms,
             job.loss, most);
+  for (const Nanoseconds time : job.time)
+    if (drawable(time)) canvas.last_step = std::max(canvas.last_step.value_or(time), time);
   std::size_t left = canvas.limits.steps - std::min(canvas.limits.steps, most);
   for (const auto& [order, id] : ranks) {
     if (left < most) {
@@ -76,7 +78,7 @@ void draw_steps(const store::Database& db, TraceCanvas& canvas) {
     const auto offset = canvas.facts.clock_offset(id, t.clock);
     if (!offset) continue;
     for (std::int64_t& time : t.times)
-      if (time != kNoValue && drawable(time + *offset)) time += *offset;
+      time = time != kNoValue && drawable(time + *offset) ? time + *offset : kNoValue;
     const MemberRow* m = canvas.facts.member(id);
     put_steps(canvas, canvas.tracks.track(m->host, m->rank, Lane::steps), t.iteration, t.times,
               t.iteration_ms, t.loss, most);

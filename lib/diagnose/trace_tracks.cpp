@@ -100,6 +100,7 @@ std::string TraceTracks::name_of(const Key& key) const {
                     : key.process == 0 ? "job"
                                        : "machine";
   switch (key.lane) {
+    case Lane::verdict: return "verdict";
     case Lane::findings: return who + " findings";
     case Lane::events: return who;
     case Lane::steps: return who + " steps";

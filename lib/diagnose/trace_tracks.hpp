@@ -21,7 +21,7 @@ inline constexpr std::size_t kMostWords = 160;  // columns of a line that is quo
 constexpr bool drawable(Nanoseconds time) { return time > 0 && time < 4'000'000'000 * kSecond; }
 
 // In the order in which a host or rank shows them.
-enum class Lane { findings, events, steps, calls };
+enum class Lane { verdict, findings, events, steps, calls };
 
 class TraceTracks {
  public:
@@ -42,7 +42,7 @@ class TraceTracks {
   struct Key {
     std::size_t process = 0;
     std::int64_t rank = -1;  // -1: the machine or job itself; of many: the first
-    Lane lane = Lane::findings;
+    Lane lane = Lane::verdict;
     bool shared = false;
     auto operator<=>(const Key&) const = default;
   };

@@ -174,4 +174,21 @@ TEST(Trace, ArrowsLeadFromTheCause) {
   EXPECT_GT(arrows, 0u);
 }
 
+TEST(Trace, WaitsLeadBackToWhatIsWaitedFor) {
+  const json d = json::parse(trace_of("hang-silent-rank"));
+  std::map<int, std::string> thread;
+  for (const json& e : d["traceEvents"])
+    if (e["name"] == "thread_name") thread[e["tid"]] = e["args"]["name"];
+  std::set<std::string> waiting, cause, arrows;
+  for (const json& e : d["traceEvents"]) {
+    if (e["ph"] == "X" && e["cat"] == "wait") waiting.insert(thread[e["tid"]]);
+    if (e["ph"] == "s") arrows.insert(thread[e["tid"]]);
+    if (e["name"] == "others wait for this: own code") cause.insert(thread[e["tid"]]);
+  }
+  EXPECT_EQ(cause, std::set<std::string>{"rank 5 collectives"});
+  EXPECT_EQ(waiting.size(), 7u);
+  EXPECT_EQ(waiting.count("rank 5 collectives"), 0u);
+  EXPECT_EQ(arrows.count("rank 5 collectives"), 1u);
+}
+
 }  // namespace

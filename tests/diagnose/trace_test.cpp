@@ -141,6 +141,8 @@ TEST(Trace, TakesAnything) {
   facts.collectives[1].row.duration_ms = 1e300;
   for (const char* document :
        {"", "[]", "{}", R"({"findings": [3, {"interval": {"start_ns": 9223372036854775807}}]})",
+        R"({"incident": {"start_ns": 1790000000000000000}, "waits": {"nodes": [1, {"ranks": "0-99"},
+            {"ranks": "1", "end": true}], "edges": [{"from": 1, "to": 2}, {"from": 9, "to": -1}, 7]}})",
         R"({"incident": {"start_ns": -5, "end_ns": "x"}, "verdict": {"chain": [1, {}]}})"})
     EXPECT_TRUE(nlohmann::json::accept(report::to_trace_json(trace_of(*db, facts, document))));
 }
