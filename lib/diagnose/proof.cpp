@@ -66,11 +66,11 @@ using Kept = std::vector<std::size_t>;  // units, sorted
 constexpr std::size_t kMostLinedBytes = 16u << 20;  // of a file that is taken apart
 constexpr std::size_t kMostCached = 4096;           // units of a set whose verdict is kept
 
-// Lines can be taken out of it, and what is left is of the same format: no binary, and no JSON that
-// is one document. log: no reader of a format took it.
+// Lines can be taken out of it, and what is left is of the same format: no JSON that is one
+// document, and no binary, unless it is a log: a machine that dies leaves zeros in its files.
 bool has_lines(const std::string& bytes, bool log) {
-  if (bytes.size() > kMostLinedBytes || bytes.find('\0') != std::string::npos) return false;
-  return log || !nlohmann::json::accept(bytes);
+  return bytes.size() <= kMostLinedBytes && (log || bytes.find('\0') == std::string::npos) &&
+         !nlohmann::json::accept(bytes);
 }
 
 // The members of a bundle, in memory.
@@ -179,7 +179,7 @@ struct Prover::Impl {
     return verdict;
   }
 
-  // logs: members that no reader of a format took.
+  // logs: members whose lines the rules apply to.
   void take_apart(const std::set<std::string>& logs) {
     for (std::size_t m = 0; m < members.size(); ++m) {
       ProofMember& member = members[m];
@@ -281,7 +281,8 @@ Result<Prover> Prover::read(const ProofRequest& request, const rules::RulePack& 
   std::set<std::string> logs;
   for (const MemberRow& m : whole.resolved.facts.members) {
     const bool section = m.stored_path != m.container && m.origin_offset + m.origin_line > 0;
-    if (m.format == "text") logs.insert(section ? m.container : m.stored_path);
+    if (m.format == "text" || !m.text_kind.empty())
+      logs.insert(section ? m.container : m.stored_path);
     impl->shown[m.stored_path] = m.path;
   }
   impl->take_apart(logs);

@@ -55,6 +55,16 @@ TEST_F(ProofOf, AGpuOffTheBusIsOneLine) {
   EXPECT_EQ(places(*second), places(*proof));
 }
 
+TEST_F(ProofOf, ALogWithZerosHasLines) {
+  write("hosts/node-1/dmesg.txt", std::string(512, '\0') + "\n");
+  auto prover = Prover::read(request(), pack());
+  ASSERT_TRUE(prover);
+  ASSERT_EQ(prover->verdict().action, Action::isolate);
+  const auto proof = prover->prove();
+  ASSERT_TRUE(proof);
+  for (const ProofLine& l : proof->lines) EXPECT_NE(l.line, 0u) << l.path;
+}
+
 TEST_F(ProofOf, TheWrittenBundleHoldsNoName) {
   auto prover = Prover::read(request(), pack());
   ASSERT_TRUE(prover);
