@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
+#include "collectives_groups.hpp"
 #include "pack.hpp"
 #include "diagnose/calls.hpp"
 #include "incident.hpp"
@@ -41,7 +42,7 @@ class CollectivesPrinter {
   std::string text() const {
     std::string out;
     for (const Finding& f : findings_) {
-      if (f.event_class == "slow_rank") continue;
+      if (f.event_class == "slow_rank" || f.event_class == "slow_requests") continue;
       out += f.outcome == Outcome::fired
                  ? bold(fmt::format("{} {}: {} (weight {:.2f})", name(f.subject.kind),
                                     report::visible(f.subject.id), report::words(f.title),
@@ -64,17 +65,8 @@ class CollectivesPrinter {
                "\n";
     }
     out += frontiers();
-    bool first = true;
-    for (const Finding& f : findings_) {
-      if (f.event_class != "slow_rank") continue;
-      if (first) out += "\n" + bold("Ranks that join last") + "\n";
-      first = false;
-      out += "  " +
-             report::wrapped(
-                 fmt::format("rank {}: {}", f.subject.id, report::visible(report::words(f.why))),
-                 width_, 4, 2) +
-             "\n";
-    }
+    out += ranks_of("slow_rank", "Ranks that join last");
+    out += ranks_of("slow_requests", "Ranks whose work requests take longer");
     out += "\n" +
            dim(report::wrapped(
                fmt::format(
@@ -90,6 +82,21 @@ class CollectivesPrinter {
            "\n";
     for (const std::string& note : report::words(report_.notes))
       out += dim("note: " + report::wrapped(report::visible(note), width_, 6, 6)) + "\n";
+    return out;
+  }
+
+  // Findings of one class, a rank each.
+  std::string ranks_of(std::string_view event_class, const char* heading) const {
+    std::string out;
+    for (const Finding& f : findings_) {
+      if (f.event_class != event_class) continue;
+      if (out.empty()) out = "\n" + bold(heading) + "\n";
+      out += "  " +
+             report::wrapped(
+                 fmt::format("rank {}: {}", f.subject.id, report::visible(report::words(f.why))),
+                 width_, 4, 2) +
+             "\n";
+    }
     return out;
   }
 
@@ -227,6 +234,7 @@ class CollectivesPrinter {
       case CollectiveSource::recorder: return "flight recorders";
       case CollectiveSource::watchdog: return "watchdog lines";
       case CollectiveSource::ras: return "NCCL RAS";
+      case CollectiveSource::work_requests: return "counters of work requests";
       default: return "NCCL call lines";
     }
   }
@@ -259,8 +267,10 @@ Result<Exit> run_collectives(const Arguments& arguments) {
     return usage_error("collectives needs a database or a bundle")
         .hint("culprit collectives -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  if (arguments.has("groups") && !names_incident(arguments)) return compare_group_table(arguments);
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
+  if (arguments.has("groups")) return compare_groups_of(arguments, incident);
   auto& [db, resolved, incomplete] = incident;
   const auto& [facts, topology] = resolved;
   const auto report =
@@ -273,8 +283,8 @@ Result<Exit> run_collectives(const Arguments& arguments) {
     print(identified(printer.json(), incident));
   else if (report.source == CollectiveSource::none && findings.empty())
     remark(arguments,
-           "there are no counters of collectives in it: no flight recorder, no watchdog line, no "
-           "NCCL call log, no RAS");
+           "there are no counters of collectives in it: no flight recorder, no counters of work "
+           "requests, no watchdog line, no NCCL call log, no RAS");
   else
     print(arguments.has("table") ? printer.table() : printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
@@ -284,6 +294,8 @@ constexpr auto kCollectivesOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"all", nullptr, "every group with something unfinished"},
     {"table", nullptr, "who misses what: a row for each rank of a group with something unfinished"},
+    {"groups", nullptr,
+     "which process group is slower than its like; of a table too: group, operation, bytes, time"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
@@ -297,8 +309,11 @@ constinit const Command kCollectives{
     "wait-for graph of collectives: counters, mismatches, ranks that join last",
     "collectives [BUNDLE...] -d FILE [options]",
     "  culprit collectives -d incident.db\n"
-    "  culprit collectives dumps/\n\n"
-    "  From flight recorders, watchdog lines, NCCL call logs or RAS: how far every rank has come "
+    "  culprit collectives dumps/\n"
+    "  culprit collectives counters.csv\n"
+    "  culprit collectives --groups times.csv\n\n"
+    "  From flight recorders, counters of work requests, watchdog lines, NCCL call logs or RAS: "
+    "how far every rank has come "
     "in every\n"
     "  process group, which rank the others wait for in the end, and how it stopped.\n",
     kCollectivesOptions,

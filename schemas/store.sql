@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CUDL'
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
 -- own_databases (files of this program that lay in the bundle and were left out); what is known of the job: job, job_id, world_size,
@@ -318,7 +318,7 @@ CREATE TABLE frontier (
   length      INTEGER NOT NULL,
   time_raw    INTEGER NOT NULL,
   clock       TEXT NOT NULL,
-  source      TEXT NOT NULL,        -- fingerprint, recorder, watchdog, desync, barrier, nccl-call, ras, inspector
+  source      TEXT NOT NULL,        -- fingerprint, recorder, watchdog, desync, barrier, nccl-call, ras, inspector, work-requests
   host        TEXT,
   rank        INTEGER,              -- global
   local_rank  INTEGER,
@@ -329,7 +329,12 @@ CREATE TABLE frontier (
   enqueued    INTEGER NOT NULL,
   started     INTEGER NOT NULL,
   completed   INTEGER NOT NULL,
-  operation   TEXT NOT NULL         -- what it counts; '' all
+  operation   TEXT NOT NULL,        -- what it counts; '' all
+  requests    INTEGER NOT NULL,     -- work requests launched (WR); -2 not known
+  completions INTEGER NOT NULL,     -- work requests finished (WC); -2 not known
+  peer        INTEGER NOT NULL,     -- rank to which they go; -1 not told
+  recent_bytes INTEGER NOT NULL,    -- that the last five of them carried; 0 not told
+  recent_ms   REAL NOT NULL         -- that those took; 0 not told
 );
 
 -- One row per operation on a group that is not known to be completed, and the last few that are.

@@ -1,5 +1,6 @@
 // A job that did not fail but was slow: whom to relieve, or that it is over.
 #include <algorithm>
+#include <set>
 
 #include "decide/slow_part.hpp"
 #include "model/confidence.hpp"
@@ -191,6 +192,48 @@ std::optional<Answer> slow_setting(Walk& w) {
   return taken(f.why);
 }
 
+// Of work requests that take longer, and their ends: machines that are an end of each, when there
+// is one, else all of them (Aegis section 5.2: as RootDiag of algorithm 1).
+std::optional<Answer> slow_requests(Walk& w) {
+  std::vector<const Finding*> slow;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired && !slow_of(f).transient &&
+        (f.subject.kind != SubjectKind::job || slow_of(f).over))
+      return std::nullopt;
+    if (f.event_class == "slow_requests" && f.outcome == Outcome::fired) slow.push_back(&f);
+  }
+  if (slow.empty() || ended_well(w) || !failure(w, Unplaced::left_out).empty()) return std::nullopt;
+  std::set<Host> all, common(slow.front()->hosts.begin(), slow.front()->hosts.end());
+  std::vector<std::string> sources;
+  for (const Finding* f : slow) {
+    all.insert(f->hosts.begin(), f->hosts.end());
+    std::erase_if(common, [&](const Host& host) {
+      return std::find(f->hosts.begin(), f->hosts.end(), host) == f->hosts.end();
+    });
+    sources.push_back("rank " + f->subject.id);
+  }
+  Verdict& v = w.verdict;
+  const bool one = common.size() == 1 && slow.size() > 1 && all.size() > 2;
+  const std::set<Host>& ends = one ? common : all;
+  v.action = Action::checks;
+  v.precision = Precision::candidates;
+  v.symptom = Symptom::mfu_decline;
+  const double confidence = slow.front()->confidence;
+  for (const Host& host : ends)
+    if (v.targets.size() < 8)
+      target(v, {SubjectKind::host, host}, confidence / static_cast<double>(ends.size()),
+             ids(slow));
+  for (const Finding* f : slow)
+    if (v.targets.size() < 8)
+      target(v, f->subject, confidence / static_cast<double>(slow.size()), {f->id});
+  v.summary = say(Phrase::slow_on_requests, list(sources), slow.front()->why,
+                  one ? std::string(*common.begin()) : std::string());
+  check(v, {ends.begin(), ends.end()});
+  next(v, NextKind::plan,
+       say(Phrase::test_network_of, ends.empty() ? say(Phrase::these_ranks) : list(ends)));
+  return taken(slow.front()->why);
+}
+
 }  // namespace
 
 // Whoever ends a job that is slow answers that, as with one that stands.
@@ -213,6 +256,7 @@ const Finding* slow_until_word(const Walk& w, const Finding& word) {
 
 Answer slow_job(Walk& w) {
   if (const auto answer = slow_setting(w)) return *answer;
+  if (const auto answer = slow_requests(w)) return *answer;
   std::vector<const Finding*> slow;
   const Finding* other = nullptr;
   for (const Finding& f : w.incident.findings)

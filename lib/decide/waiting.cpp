@@ -513,6 +513,16 @@ Answer stuck_group(Walk& w) {
       target(v, {SubjectKind::host, host},
              f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())),
              because(f));
+  if (hang_of(f).requests) {
+    if (v.action == Action::investigate) v.action = Action::checks;
+    v.precision = Precision::candidates;
+    v.summary = say(Phrase::hung_on_requests, f.why, since(w));
+    check(v, {hosts.begin(), hosts.end()});
+    next(v, NextKind::plan,
+         say(Phrase::test_network_of, hosts.empty() ? say(Phrase::these_ranks) : list(hosts)));
+    collect_more(w);
+    return taken(f.why);
+  }
   v.summary = say(Phrase::hung_in_group, in_group(f).empty() ? Text(f.subject.id) : in_group(f),
                   f.ranks.size(), others_like(all), since(w));
   if (!undated.empty()) {

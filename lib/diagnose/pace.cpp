@@ -253,7 +253,8 @@ std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& 
                                  [&](SeriesId id) { return db.points(id); });
 }
 
-std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts) {
+std::vector<analyze::GroupTime> group_times_of(const store::Database& db,
+                                               const analyze::Facts& facts) {
   // Groups without their like need not be read: that of all ranks has the longest histories.
   std::map<std::pair<std::string, std::int64_t>, std::size_t> like;
   const auto kind = [](const GroupRow& g) {
@@ -273,7 +274,11 @@ std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Fa
     for (analyze::GroupTime& g : analyze::group_times(facts, id, histories))
       times.push_back(std::move(g));
   }
-  return analyze::slow_group_findings(facts, times);
+  return times;
+}
+
+std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts) {
+  return analyze::slow_group_findings(facts, group_times_of(db, facts));
 }
 
 analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps& steps) {

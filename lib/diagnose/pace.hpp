@@ -7,6 +7,7 @@
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/facts/facts.hpp"
 #include "analyze/pace/fail_slow.hpp"
+#include "analyze/metrics/group_compare.hpp"
 #include "analyze/metrics/incident_metrics.hpp"
 #include "analyze/pace/job_steps.hpp"
 #include "analyze/metrics/outlier_search.hpp"
@@ -52,6 +53,9 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
 std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts,
                                const analyze::IncidentMetrics& metrics);
 
+// The usual times of process groups that have their like.
+std::vector<analyze::GroupTime> group_times_of(const store::Database& db,
+                                               const analyze::Facts& facts);
 // Process groups that move the same bytes more slowly than their like.
 std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts);
 

@@ -60,6 +60,13 @@ struct FrontierRow {
   std::int64_t completed = kUnknownSequence;
   std::string operation;  // what it counts, when counters are kept per operation (RAS): all_reduce
                           // ...; "" = all
+  // Of collective libraries that count what they hand to the network (Aegis section 4.2.2):
+  // requests launched and finished, to whom (kNoRank: not told), and what the last few of them
+  // carried and how long that took (section 5.2; 0: not told).
+  std::int64_t requests = kUnknownSequence, completions = kUnknownSequence;
+  Rank peer = kNoRank;
+  std::int64_t recent_bytes = 0;
+  double recent_ms = 0;
 };
 
 // One operation on a group: those not known to be completed, and the last few that are.

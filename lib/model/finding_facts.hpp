@@ -77,6 +77,7 @@ struct HangFacts {
   bool standing = false;             // that the job stood still is proven
   bool tie = false;                  // others are as likely
   bool within = false;               // all of it runs on one machine
+  bool requests = false;  // network: its ranks are the ends of work requests that are not over
 };
 
 // Dumps of one moment, that leave open whether the job stood still.

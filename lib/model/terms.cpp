@@ -40,8 +40,8 @@ constexpr std::string_view kAnalyses[] = {"", CULPRIT_ANALYSES(CULPRIT_NAME)};
 constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "network", "mismatch",
                                            "left early",   "no dump",        "storage"};
 constexpr std::string_view kCollectiveSources[] = {
-    "",        "recorder", "watchdog",  "desync",    "fingerprint",
-    "barrier", "ras",      "nccl-call", "nccl-init", "inspector"};
+    "",    "recorder",  "watchdog",  "desync",    "fingerprint",  "barrier",
+    "ras", "nccl-call", "nccl-init", "inspector", "work-requests"};
 constexpr std::string_view kStepIds[] = {CULPRIT_KINDS(CULPRIT_NAME) "history", "excluded"};
 constexpr std::string_view kStepOutcomes[] = {"taken", "ruled_out", "not_enough_evidence"};
 constexpr std::string_view kNextKinds[] = {"command", "collect", "plan"};
@@ -59,7 +59,7 @@ static_assert(complete<Action::investigate>(kActions) &&
 static_assert(complete<Symptom::collective_mismatch>(kSymptoms) &&
               complete<StepId::excluded>(kStepIds));
 static_assert(complete<StopKind::storage>(kStopKinds) &&
-              complete<CollectiveSource::inspector>(kCollectiveSources));
+              complete<CollectiveSource::work_requests>(kCollectiveSources));
 static_assert(complete<StepOutcome::not_enough_evidence>(kStepOutcomes) &&
               complete<NextKind::plan>(kNextKinds) && complete<Source::manifest>(kSources));
 

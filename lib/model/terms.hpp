@@ -176,7 +176,8 @@ enum class CollectiveSource : std::uint8_t {
   ras,
   nccl_call,
   nccl_init,
-  inspector
+  inspector,
+  work_requests
 };
 
 // And two entries that are no kinds.

@@ -245,6 +245,8 @@ class RowReader {
       return checkpoint_event_named(statement_.text()).value_or(CheckpointEvent::saving);
     } else if constexpr (std::is_same_v<T, CollectiveSource>) {
       return term_named<CollectiveSource>(statement_.text()).value_or(CollectiveSource::none);
+    } else if constexpr (std::is_same_v<T, double>) {
+      return statement_.real();
     } else if constexpr (std::is_same_v<T, bool>) {
       return statement_.integer() != 0;
     } else {

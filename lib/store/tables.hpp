@@ -335,6 +335,11 @@ void columns(V& v, FrontierRow& r) {
   v("started", r.started);
   v("completed", r.completed);
   v("operation", r.operation);
+  v("requests", r.requests);
+  v("completions", r.completions);
+  v("peer", r.peer);
+  v("recent_bytes", r.recent_bytes);
+  v("recent_ms", r.recent_ms);
 }
 
 template <class V>

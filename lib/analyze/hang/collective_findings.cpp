@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analyze/hang/collectives.hpp"
+#include "analyze/hang/work_requests.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -56,8 +57,11 @@ Finding subject_of(const Finding& base, const Leaf& leaf, const Facts& facts,
   f.ranks = leaf.ranks;
   f.hosts = topology.hosts_of(leaf.ranks);
   if (f.hosts.size() == 1) f.host = f.hosts.front();
-  if (leaf.kind == StopKind::network ||
-      (leaf.kind == StopKind::mismatch && leaf.ranks.size() > 1)) {
+  if (leaf.requests && leaf.ranks.size() == 1) {
+    f.subject = {SubjectKind::rank, std::to_string(number_of(leaf.ranks[0]))};
+    f.scope = Scope::shared;
+  } else if (leaf.kind == StopKind::network ||
+             (leaf.kind == StopKind::mismatch && leaf.ranks.size() > 1)) {
     f.subject = {SubjectKind::group, group_name(facts, leaf.group)};
     f.scope = leaf.kind == StopKind::mismatch ? Scope::user_code : Scope::shared;
   } else {
@@ -97,13 +101,42 @@ Finding joins_last(const Finding& base, const SlowRank& s, const Facts& facts,
   return f;
 }
 
+Finding takes_longer(const Finding& base, const SlowRequests& s, const Facts& facts,
+                     const Topology& topology) {
+  Finding f = base;
+  const std::string group = group_name(facts, s.group);
+  f.id = fmt::format("collectives/slow_requests/rank/{}/{}", s.rank, group);
+  f.event_class = "slow_requests";
+  f.symptom = Symptom::mfu_decline;
+  f.severity = Severity::warning;
+  f.role = Role::advice;
+  f.scope = Scope::shared;
+  f.subject = {SubjectKind::rank, std::to_string(number_of(s.rank))};
+  f.ranks = {s.rank};
+  if (s.peer != kNoRank && s.peer != s.rank) f.ranks.push_back(s.peer);
+  sort_rows(f.ranks);
+  f.hosts = topology.hosts_of(f.ranks);
+  if (f.hosts.size() == 1) f.host = f.hosts.front();
+  f.title = say(Phrase::slow_requests);
+  f.confidence = confidence::kCollectivesOpen;
+  f.why = say(Phrase::requests_take, group, s.factor(), s.ms_per_mb,
+              s.peer == kNoRank ? std::string() : topology.where(s.peer));
+  f.evidence = {evidence_of(facts, cited(facts, *s.row))};
+  f.figures = {{"factor", fmt::format("{:.3f}", s.factor())},
+               {"ms_per_mb", fmt::format("{:.4g}", s.ms_per_mb)},
+               {"others_ms_per_mb", fmt::format("{:.4g}", s.others_ms_per_mb)}};
+  sort_rows(f.figures);
+  return f;
+}
+
 }  // namespace
 
 std::vector<Finding> collective_findings(const CollectiveReport& report,
                                          const std::vector<SlowRank>& slow, const Facts& facts,
                                          const Topology& topology) {
   std::vector<Finding> out;
-  if (report.source == CollectiveSource::none) return out;
+  const auto late = slow_requests(facts, Communicators(facts));
+  if (report.source == CollectiveSource::none && late.empty()) return out;
   const auto group_name = [&](GroupId id) { return analyze::group_name(facts, id); };
   Finding base;
   base.analysis = Analysis::collectives;
@@ -113,7 +146,8 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
   base.figures = {{"source", std::string(name(report.source))},
                   {"ranks_seen", std::to_string(report.seen.size())},
                   {"pending", std::to_string(report.pending)}};
-  if (report.leaves.empty()) out.push_back(none_named(base, report));
+  if (report.leaves.empty() && report.source != CollectiveSource::none)
+    out.push_back(none_named(base, report));
   std::set<std::string> ids;
   for (const Leaf& leaf : report.leaves) {
     Finding f = subject_of(base, leaf, facts, topology);
@@ -140,6 +174,11 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
     for (const Citation& c : leaf.places) show(c);
     if (&leaf == &report.leaves.front())
       for (const Wait& w : report.chain) show(w.place);
+    out.push_back(std::move(f));
+  }
+  for (const SlowRequests& s : late) {
+    Finding f = takes_longer(base, s, facts, topology);
+    while (!ids.insert(f.id).second) f.id += "+";
     out.push_back(std::move(f));
   }
   for (const SlowRank& s : slow) out.push_back(joins_last(base, s, facts, topology));

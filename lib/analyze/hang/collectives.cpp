@@ -9,6 +9,7 @@
 
 #include "analyze/hang/wait_graph.hpp"
 #include "analyze/hang/wait_members.hpp"
+#include "analyze/hang/work_requests.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -864,7 +865,10 @@ CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
     WaitMembers members = wait_members(facts, topology, source, rows, communicators);
     if (members.groups.empty()) continue;
     CollectiveReport report = WaitFor(facts, topology, source).run(std::move(members));
-    if (!report.leaves.empty()) return report;
+    if (!report.leaves.empty()) {
+      narrow_to_requests(report, facts, topology, communicators);
+      return report;
+    }
     if (kept.source == CollectiveSource::none ||
         (!kept.moving && kept.pending == 0 && report.pending > 0))
       kept = std::move(report);

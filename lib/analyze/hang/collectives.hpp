@@ -46,6 +46,7 @@ struct Leaf {
   std::string operation;
   std::int64_t waiting = 0;  // ranks that wait for it, directly or not
   bool tie = false;          // mismatch without a majority
+  bool requests = false;     // network: the ranks are the ends of work requests that are not over
   Host within;  // network: the one machine that all members of what is stuck run on; "" =
                 // several, or some are not known
   double confidence = 0;

@@ -33,9 +33,10 @@ struct Suspect {
   std::string state;  // T Z D, where that is why
   double confidence = 0;
   bool tie = false;
-  bool within = false;  // network: all of its ranks are on one machine
-  std::string storage;  // the call that many hosts wait in
-  bool common = false;  // network: several operations stand, and one machine has an end of each
+  bool within = false;    // network: all of its ranks are on one machine
+  std::string storage;    // the call that many hosts wait in
+  bool requests = false;  // network: its ranks are the ends of work requests that are not over
+  bool common = false;    // network: several operations stand, and one machine has an end of each
   bool synchronizes = false;  // its host waits until its GPU is done with all it was given
 };
 
@@ -443,6 +444,7 @@ class Join {
     s.operation = leaf.operation;
     if (leaf.group != GroupId::none) s.group = group_name(facts_, leaf.group);
     if (leaf.kind == StopKind::mismatch) s.code = launched_at(facts_, leaf);
+    s.requests = leaf.requests;
     if (leaf.kind == StopKind::network) {
       if (!leaf.within.empty()) {
         s.within = true;
@@ -456,7 +458,7 @@ class Join {
           break;
         }
     }
-    if (leaf.ranks.size() != 1) return s;
+    if (leaf.ranks.size() != 1 || leaf.requests) return s;
     const StackProcess* found = stack_of(leaf);
     if (found == nullptr) return s;
     const StackProcess& p = *found;
@@ -723,9 +725,10 @@ Finding named(const Finding& base, const Suspect& s, const Topology& topology) {
   else if (s.ranks.empty())
     f.subject =
         s.code.empty() ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::code, s.code};
-  else if (s.kind == StopKind::network || s.ranks.size() != 1)
-    f.subject = s.group.empty() ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)}
-                                : Subject{SubjectKind::group, s.group};
+  else if ((s.kind == StopKind::network && !s.requests) || s.ranks.size() != 1)
+    f.subject = s.group.empty() || s.requests
+                    ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)}
+                    : Subject{SubjectKind::group, s.group};
   else
     f.subject = {SubjectKind::rank, std::to_string(number_of(s.ranks[0]))};
   if (s.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
@@ -759,6 +762,7 @@ HangFacts facts_of(const Suspect& s, bool stands) {
   known.standing = stands;
   known.tie = s.tie;
   known.within = s.within;
+  known.requests = s.requests;
   return known;
 }
 

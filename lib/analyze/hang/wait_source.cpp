@@ -1,5 +1,7 @@
 #include "analyze/hang/wait_source.hpp"
 
+#include "analyze/hang/work_requests.hpp"
+
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -89,6 +91,7 @@ constexpr WaitSource kWaitSources[] = {
     {CollectiveSource::recorder,
      {.names_groups = true, .lists_unfinished = true, .by_each_rank = true},
      rows_of_source},
+    {CollectiveSource::work_requests, {.by_each_rank = true}, rows_of_requests},
     {CollectiveSource::watchdog,
      {.names_groups = true, .is_log = true, .of_a_stall = true, .by_each_rank = true},
      rows_of_source},

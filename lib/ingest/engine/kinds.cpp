@@ -332,7 +332,7 @@ extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters,
     kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kWandbSummary;
-extern const RecordText kStepJsonl, kStepTable;
+extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords, kBootList,
@@ -341,7 +341,7 @@ extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostW
 namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
                                               &kRdmaStatistic,  &kSysCounters, &kEthtoolStatistics,
-                                              &kStepJsonl,      &kStepTable};
+                                              &kWorkRequests,   &kStepJsonl,   &kStepTable};
 constexpr const Document* kDocuments[] = {&kManifest,
                                           &kErrorJson,
                                           &kProcessDump,

@@ -26,14 +26,18 @@ RankColumns rank_columns(std::string_view heading) {
       {"local_rank", &RankColumns::local}, {"localrank", &RankColumns::local},
       {"pid", &RankColumns::pid}};
   RankColumns out;
+  bool counters = false;
   while (!heading.empty() && (heading.front() == '#' || heading.front() == ' '))
     heading.remove_prefix(1);
   for (const std::string_view cell : cells_of(heading)) {
     if (const auto it = kNames.find(lower(cell));
         it != kNames.end() && out.*(it->second) == RankColumns::kNone)
       out.*(it->second) = out.count;
+    // Counters of each rank of each communicator are another table, which names hosts, too.
+    counters = counters || lower(cell) == "wr" || lower(cell) == "work_requests";
     ++out.count;
   }
+  if (counters) out.rank = RankColumns::kNone;
   return out;
 }
 
