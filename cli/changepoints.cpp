@@ -166,11 +166,26 @@ void judge_as_time(const TableColumn& column, bool by_name, NamedSeries& s) {
   }
 }
 
+}  // namespace
+
+Result<SeriesUnit> series_unit(const Arguments& arguments) {
+  if (!arguments.has("unit")) return SeriesUnit{};
+  const std::string given = arguments.get("unit");
+  for (const auto& [name, ns] :
+       {std::pair{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}})
+    if (given == name) return SeriesUnit{name, ns};
+  return usage_error(fmt::format("--unit takes ns, us, ms, s or min, not '{}'", given))
+      .hint("it is the unit of the iteration times, or of the times of a log of calls");
+}
+
+namespace {
+
 Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const BareTable& table,
                                            const std::string& path) {
   CULPRIT_TRY(columns, choose_columns(arguments, table, path));
   const bool single = columns.series.size() == 1;
   const auto clock = clock_of(table.first(Use::time));
+  CULPRIT_TRY(unit, series_unit(arguments));
   std::vector<NamedSeries> out;
   for (const auto& [group, rows] : rows_by(columns.by, table.rows))
     for (const TableColumn* column : columns.series) {
@@ -186,6 +201,7 @@ Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const Bar
       if (columns.iteration != nullptr) number_series(*columns.iteration, rows, s);
       s.clock = picked(clock, rows);
       judge_as_time(*column, !columns.asked && !single, s);
+      if (s.as_time) s.unit = unit.name;
       out.push_back(std::move(s));
     }
   return out;
@@ -194,6 +210,10 @@ Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const Bar
 // The steps of the job, as its logs report them.
 Result<Exit> of_incident(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  for (const char* option : {"method", "unit"})
+    if (arguments.has(option))
+      return usage_error(fmt::format("--{} goes with a table", option))
+          .hint("of a job's own logs, units and calls are known: culprit changepoints calls.csv");
   CULPRIT_TRY(params, changepoint_params(arguments));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
@@ -250,7 +270,8 @@ Result<Exit> run_changepoints(const Arguments& arguments) {
   const std::string path = arguments.positional()[0];
   CULPRIT_TRY(table, read_table_file(arguments, path));
   const bool calls =
-      !arguments.has("column") && (arguments.has("anchor") || ingest::is_call_table(table));
+      !arguments.has("column") &&
+      (arguments.has("anchor") || arguments.has("method") || ingest::is_call_table(table));
   CULPRIT_TRY(series,
               calls ? series_of_calls(arguments, table, path) : series_of(arguments, table, path));
   const bool multivariate = table.multivariate && !arguments.has("column");
@@ -268,6 +289,8 @@ constexpr auto kChangepointsOptions = with_read_options({
     {"by", "NAME", "one series for each value of this column, such as rank"},
     {"anchor", "CALL",
      "of a call log: the operation that comes once an iteration, such as all_reduce@dp"},
+    {"method", "NAME", "of a call log: anchor (default), match, or acf, as GREYHOUND publishes it"},
+    {"unit", "UNIT", "of the numbers, or of a call log's times: ns, us, ms, s or min"},
     {"min-change", "SHARE", "smallest slow-down, 10% by default"},
     {"min-regime", "N", "fewest iterations of a slow interval, 15 by default"},
     {"lambda", "N", "kernel: samples between changes, 100 by default"},

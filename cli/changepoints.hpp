@@ -31,7 +31,15 @@ struct NamedSeries {
   bool as_time = true;                  // read as iteration times, too
   std::vector<std::string> notes = {};
   std::optional<CallReading> from_calls = {};
+  std::string unit = {};  // of the values, where the user said so
 };
+
+// --unit: its name and how many nanoseconds it has; "" and 0 when it was not given.
+struct SeriesUnit {
+  std::string name;
+  double ns = 0;
+};
+Result<SeriesUnit> series_unit(const Arguments& arguments);
 
 struct ChangepointParams {
   analyze::RunLengthParams kernel;  // on standardised values

@@ -72,13 +72,28 @@ Result<analyze::CallSymbol> anchor_of(const ingest::CallTable& table, const std:
       .hint(fmt::format("say which: --anchor {}@{}", operation, on.front()));
 }
 
+// --method: by the names that people say, too.
+Result<analyze::PeriodMethod> method_of(const Arguments& arguments) {
+  const std::string name = arguments.get("method", "anchor");
+  if (name == "anchor") return analyze::PeriodMethod::anchor;
+  if (arguments.has("anchor"))
+    return usage_error("--anchor goes with --method anchor").hint("leave one of the two out");
+  if (name == "match" || name == "match-rate") return analyze::PeriodMethod::match_rate;
+  if (name == "acf") return analyze::PeriodMethod::acf;
+  return usage_error(fmt::format("--method takes acf, match or anchor, not '{}'", name))
+      .hint("acf is GREYHOUND's as published; anchor, the default, finds more");
+}
+
 }  // namespace
 
 Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments,
                                                  const ingest::BareTable& table,
                                                  const std::string& path) {
-  CULPRIT_TRY(log, ingest::read_call_table(table, path));
+  CULPRIT_TRY(unit, series_unit(arguments));
+  CULPRIT_TRY(log, ingest::read_call_table(table, path, unit.ns));
   analyze::CallPeriodParams params;
+  CULPRIT_TRY(method, method_of(arguments));
+  params.method = method;
   if (arguments.has("anchor")) {
     CULPRIT_TRY(anchor, anchor_of(log, arguments.get("anchor"), path));
     params.anchor = anchor;

@@ -210,7 +210,7 @@ class ChangePointText {
       for (const SlowInterval& s : a.slow.intervals) {
         out +=
             fmt::format("  {:>9} {:>9} {:>8.2f} {:>8.2f} {:>8}  {:<9} {}\n", place(series, s.start),
-                        place(series, s.end - 1), s.factor, s.worst, amount(s.cost),
+                        place(series, s.end - 1), s.factor, s.worst, amount(series, s.cost),
                         analyze::name(s.shape), s.relieved ? "yes" : "none seen");
         if (s.parts.size() > 1)
           for (const auto& part : s.parts)
@@ -225,7 +225,7 @@ class ChangePointText {
     for (const auto& p : a.slow.pauses)
       out += dim(fmt::format("pause: every {} iterations, {} {}, {} times, {} each\n", p.period,
                              p.length, p.length == 1 ? "iteration" : "iterations", p.count,
-                             amount(p.extra)));
+                             amount(series, p.extra)));
     if (a.slow.spikes + a.slow.stalls > 0)
       out += dim(fmt::format("single spikes: {}; stalls of 3 and more iterations: {}\n",
                              a.slow.spikes, a.slow.stalls));
@@ -297,9 +297,9 @@ class ChangePointText {
       return fmt::format("{:.0f}", series.number[at]);
     return std::to_string(at);
   }
-  // In the unit of the series.
-  static std::string amount(double x) {
-    return std::abs(x) < 100 ? fmt::format("{:.3g}", x) : fmt::format("{:.0f}", x);
+  static std::string amount(const NamedSeries& series, double x) {
+    return (std::abs(x) < 100 ? fmt::format("{:.3g}", x) : fmt::format("{:.0f}", x)) +
+           (series.unit.empty() ? "" : " " + series.unit);
   }
 
   std::string listed(const NamedSeries& series, const std::vector<std::size_t>& at) const {
@@ -317,16 +317,17 @@ class ChangePointText {
     if (!a.slow.enough)
       return fmt::format("{}: not enough evidence: {}", name, report::words(a.slow.reason));
     if (a.slow.intervals.empty())
-      return fmt::format("{}: nothing slow in {} iterations (baseline {})", name,
-                         series.values.size() - a.slow.missing - a.slow.dropped,
-                         amount(a.slow.regimes.front().level / a.slow.regimes.front().factor));
+      return fmt::format(
+          "{}: nothing slow in {} iterations (baseline {})", name,
+          series.values.size() - a.slow.missing - a.slow.dropped,
+          amount(series, a.slow.regimes.front().level / a.slow.regimes.front().factor));
     const auto worst = std::max_element(
         a.slow.intervals.begin(), a.slow.intervals.end(),
         [](const SlowInterval& x, const SlowInterval& y) { return x.cost < y.cost; });
     return fmt::format("{}: slow from {} {} {}: {:.2f} times {}{}", name,
                        series.number.empty() ? "row" : "iteration", place(series, worst->start),
                        worst->relieved ? "to " + place(series, worst->end - 1) : "to the end",
-                       worst->factor, amount(worst->baseline),
+                       worst->factor, amount(series, worst->baseline),
                        a.slow.intervals.size() > 1
                            ? fmt::format("; {} slow intervals", a.slow.intervals.size())
                            : "");
@@ -389,7 +390,7 @@ class ChangePointText {
     out += "\n";
     if (marks.find_first_not_of(' ') != std::string::npos)
       out += "  " + paint("31", marks.substr(0, marks.find_last_not_of(' ') + 1)) + "\n";
-    out += dim(fmt::format("  {} to {}{}\n", amount(low), amount(high),
+    out += dim(fmt::format("  {} to {}{}\n", amount(series, low), amount(series, high),
                            high > top ? " (higher bars are cut)" : ""));
     return out;
   }
@@ -465,9 +466,11 @@ void print_changepoints(const Arguments& arguments, const std::vector<NamedSerie
     return print(series.size() == 1 ? ChangePointText(arguments).one(series[0], answers[0])
                                     : ChangePointText(arguments).many(series, answers));
   Json all = Json::array();
-  for (std::size_t i = 0; i < series.size(); ++i)
+  for (std::size_t i = 0; i < series.size(); ++i) {
     all.push_back(to_json(series[i].name, series[i].values.size(), answers[i], series[i].as_time,
                           series[i].from_calls));
+    if (!series[i].unit.empty()) all.back()["unit"] = series[i].unit;
+  }
   Json out{{"schema", "culprit.changepoints/1"}};
   if (series.size() == 1) {
     out.update(all[0]);

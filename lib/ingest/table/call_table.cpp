@@ -52,7 +52,7 @@ bool is_call_table(const BareTable& table) {
          table.first(TableColumn::Use::iteration) == nullptr;
 }
 
-Result<CallTable> read_call_table(const BareTable& table, const std::string& path) {
+Result<CallTable> read_call_table(const BareTable& table, const std::string& path, double unit) {
   const TableColumn* operation = operation_of(table);
   const TableColumn* when = time_of(table);
   if (when == nullptr)
@@ -73,7 +73,7 @@ Result<CallTable> read_call_table(const BareTable& table, const std::string& pat
       rank != nullptr ? rank : table.named({"pid", "process", "worker", "host"});
   CallTable out;
   Names operations(out.operations), communicators(out.communicators);
-  const TableTimes times = table_times(*when);
+  const TableTimes times = table_times(*when, unit);
   out.since_start = times.since_start;
   std::map<std::tuple<double, std::string>, CallTable::Caller> callers;  // numbers in their order
   for (std::size_t r = 0; r < table.rows; ++r) {

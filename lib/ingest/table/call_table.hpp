@@ -32,7 +32,7 @@ struct CallTable {
 // Does it look like one: a column of operations and one of times, and none of iterations.
 bool is_call_table(const BareTable& table);
 
-// Errors: no column of times or operations, no usable row.
-Result<CallTable> read_call_table(const BareTable& table, const std::string& path);
+// unit: of its times, as of table_times. Errors: no column of times or operations, no usable row.
+Result<CallTable> read_call_table(const BareTable& table, const std::string& path, double unit = 0);
 
 }  // namespace culprit::ingest

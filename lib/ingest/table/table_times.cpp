@@ -7,7 +7,7 @@
 
 namespace culprit::ingest {
 
-TableTimes table_times(const TableColumn& column) {
+TableTimes table_times(const TableColumn& column, double unit) {
   TableTimes out;
   out.times.assign(column.cells.size(), kNoValue);
   double most = 0;
@@ -18,10 +18,11 @@ TableTimes table_times(const TableColumn& column) {
   const std::string name = folded_name(column.name);
   // A name that tells the unit is believed, whatever the size: moments since 1970 and times since
   // the start of something alike.
-  const double unit = name.ends_with("ns") || name.ends_with("nsec")   ? 1
-                      : name.ends_with("us") || name.ends_with("usec") ? 1e3
-                      : name.ends_with("ms") || name.ends_with("msec") ? 1e6
-                                                                       : by_size;
+  if (!(unit > 0))
+    unit = name.ends_with("ns") || name.ends_with("nsec")   ? 1
+           : name.ends_with("us") || name.ends_with("usec") ? 1e3
+           : name.ends_with("ms") || name.ends_with("msec") ? 1e6
+                                                            : by_size;
   for (std::size_t r = 0; r < out.times.size(); ++r) {
     const double v = column.values[r];
     if (std::isfinite(v)) {

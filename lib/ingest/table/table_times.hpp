@@ -16,7 +16,7 @@ struct TableTimes {
 
 // Numbers are in the unit that ends the column's name (time_us); else seconds, ms, us or ns since
 // 1970, the same in the whole column, told from the largest, and small ones seconds since some
-// start. Texts are written dates.
-TableTimes table_times(const TableColumn& column);
+// start. Texts are written dates. unit: nanoseconds that the user says a number counts; 0: nothing.
+TableTimes table_times(const TableColumn& column, double unit = 0);
 
 }  // namespace culprit::ingest
