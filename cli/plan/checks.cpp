@@ -4,6 +4,7 @@
 #include "model/json.hpp"
 #include "plan/checks.hpp"
 #include "plan/group_command.hpp"
+#include "checks_solve.hpp"
 #include "cluster.hpp"
 #include "incident.hpp"
 #include "report/terminal.hpp"
@@ -69,7 +70,14 @@ std::string json_of(const std::vector<plan::CheckStep>& steps, bool assumed) {
 }
 
 Result<Exit> run_plan_checks(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanChecksOptions));
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanChecksOptions, true));
+  const auto& words = arguments.positional();
+  if (!words.empty() && words[0] == "solve") {
+    if (words.size() != 2)
+      return usage_error("plan checks solve takes one file of outcomes")
+          .hint("culprit plan checks solve outcomes.csv; `-` reads standard input");
+    return solve_plan_checks(arguments, input, words[1]);
+  }
   CULPRIT_TRY(cluster, read_cluster(input, arguments));
   if (cluster.hosts.empty())
     return usage_error("plan checks needs the hosts")
@@ -104,15 +112,17 @@ Result<Exit> run_plan_checks(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanChecks;
-constinit const Command kPlanChecks{"plan checks",
-                                    "what to run on suspects, or before hosts go to a job",
-                                    "plan checks [BUNDLE...] [options]",
-                                    "  culprit plan checks --hosts node[07-09] --nan\n"
-                                    "  culprit plan checks --hosts node[01-24] --for delivery\n\n"
-                                    "  Commands for each host, in the order in which production "
-                                    "systems run them, with what counts as\n"
-                                    "  passed and how long it takes.\n",
-                                    kPlanChecksOptions,
-                                    run_plan_checks};
+constinit const Command kPlanChecks{
+    "plan checks",
+    "what to run on suspects, or before hosts go to a job",
+    "plan checks [solve OUTCOMES] [BUNDLE...] [options]",
+    "  culprit plan checks --hosts node[07-09] --nan\n"
+    "  culprit plan checks --hosts node[01-24] --for delivery\n"
+    "  culprit plan checks solve outcomes.csv\n\n"
+    "  Commands for each host, in the order in which production "
+    "systems run them, with what counts as\n"
+    "  passed and how long it takes. With their outcomes: which machine they leave.\n",
+    kPlanChecksOptions,
+    run_plan_checks};
 
 }  // namespace culprit::cli

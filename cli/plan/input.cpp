@@ -102,7 +102,10 @@ Result<json> parse_plan_json(const std::string& text, const std::string& path,
   return error;
 }
 
-Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const OptionSpec> table) {
+Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const OptionSpec> table,
+                                  bool may_solve) {
+  const auto& words = arguments.positional();
+  const bool solve = may_solve && !words.empty() && words[0] == "solve";
   const bool incident = std::any_of(table.begin(), table.end(), [](const OptionSpec& option) {
     return long_name(option) == "db";
   });
@@ -110,7 +113,7 @@ Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const Op
     return usage_error(fmt::format("this plan takes no argument '{}'", arguments.positional()[0]))
         .hint("give values as options: `culprit help plan NAME` lists them");
   // A bundle, for plans that can be told by one. A number in its place is a forgotten option.
-  for (const std::string& path : arguments.positional()) {
+  for (const std::string& path : solve ? std::vector<std::string>{} : words) {
     std::error_code error;
     if (path != "-" && !std::filesystem::exists(path, error))
       return usage_error(fmt::format("'{}' is neither an option nor a bundle", path))

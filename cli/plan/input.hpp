@@ -38,7 +38,9 @@ class PlanInput {
  public:
   // Reads --input. Keys that are no option of the table are refused, as are formats other than text
   // and json, and arguments: only plans with --db take some, which are bundles.
-  static Result<PlanInput> read(const Arguments& arguments, std::span<const OptionSpec> table);
+  // may_solve: "solve FILE" are arguments, too, which the plan looks at itself.
+  static Result<PlanInput> read(const Arguments& arguments, std::span<const OptionSpec> table,
+                                bool may_solve = false);
 
   bool has(const std::string& name) const;
   bool wants_json() const { return json_; }

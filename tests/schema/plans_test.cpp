@@ -42,6 +42,17 @@ const Row kRows[] = {
     {"plan-checks-v1.json", "$C plan checks --hosts n[1-3] --nan --json"},
     {"plan-checks-v1.json",
      "$C plan checks --hosts n[1-3] --for delivery --gpus-per-host 4 --json"},
+    {"plan-checks-solution-v1.json",
+     "printf "
+     "'task,hosts,outcome\\nEUD,a,pass\\nall-gather,\"b,c\",fail\\nall-gather,\"c,d\",fail\\n"
+     "EUD,d,pass\\nEUD,d,fail\\n' >o.csv; $C plan checks solve o.csv --json"},
+    {"plan-links-v1.json",
+     "printf 'from,to,time\\na,b,1\\na,b,3\\nb,c,1\\nc,d,1\\nd,a,1\\n' >t.csv; "
+     "$C plan links solve t.csv --json"},
+    {"plan-checkpoints-v1.json", "$C plan checkpoints --mtbf-min 60 --stall-s 18 --json"},
+    {"plan-checkpoints-v1.json",
+     "$C plan checkpoints --runs 300,95,710 --stall-s 30 --restart-min 12 --interval-min 45 "
+     "--json"},
     {"plan-compare-v1.json",
      "printf '0 01234567\\n1 89abcdef\\n' >a; printf '0 01234567\\n1 89abcde0\\n2 00000000\\n' >b; "
      "cp a c; $C plan compare --run a --run b --run c --json"},
@@ -54,6 +65,8 @@ const Row kRows[] = {
     {"plan-backup-v1.json", "$C plan backup --tp 2 --pp 4 --dp 2 --json"},
     {"plan-backup-v1.json",
      "$C plan backup --tp 2 --pp 4 --dp 2 --gpus-per-host 2 --evict pp/3 --guilty 5 --json"},
+    {"plan-survival-v1.json", "$C plan survival --tp 2 --dp 4 --gpus-per-host 2 --evict 2 --json"},
+    {"plan-survival-v1.json", "$C plan survival $S/ib-link-lost --tp 1 --dp 8 --json"},
     {"plan-topology-v1.json",
      "$C plan topology --pp 4 --dp 4 --gpus-per-host 1 --straggler 0,1.6 --straggler 13,1.6 "
      "--json"},
