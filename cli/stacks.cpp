@@ -4,10 +4,12 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/facts/topology.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "command.hpp"
+#include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
@@ -52,6 +54,46 @@ class StacksPrinter {
     for (const std::string& note : report::words(report_.notes))
       notes += "  " + report::visible(note) + "\n";
     if (!notes.empty()) out += "\n" + bold("Notes") + "\n" + notes;
+    return out;
+  }
+
+  // The rule by itself (ByteRobust section 5): the machines of the smallest parallel groups that
+  // cover the outliers, or those that most rounds flag.
+  std::string over_evict() const {
+    if (!report_.degrader.empty())
+      return bold(fmt::format("over-evict {}", report::visible(report_.degrader))) +
+             fmt::format("\n  it is flagged in {} of {} rounds\n", report_.degrader_flags,
+                         report_.rounds.size());
+    if (!report_.cover || report_.outliers.empty())
+      return fmt::format("nobody to evict: no outlier among the stacks of {} trainers\n",
+                         report_.trainers);
+    const analyze::StackCover& cover = *report_.cover;
+    std::string out =
+        bold(cover.hosts.empty()
+                 ? fmt::format("over-evict the machines of ranks {}", to_ranges(cover.ranks))
+                 : fmt::format("over-evict {}", report::visible(fold_hostlist(cover.hosts)))) +
+        "\n";
+    out += "  " +
+           report::wrapped(
+               cover.shared
+                   ? fmt::format("outliers are ranks {}; the smallest parallel group{} "
+                                 "that cover{} them: {}, ranks {}",
+                                 to_ranges(report_.outliers), cover.groups.size() == 1 ? "" : "s",
+                                 cover.groups.size() == 1 ? "s" : "", fmt::join(cover.groups, ", "),
+                                 to_ranges(cover.ranks))
+                   : fmt::format("outliers are ranks {}, and no parallel group covers more "
+                                 "than one machine's: the machines alone",
+                                 to_ranges(report_.outliers)),
+               width_, 2, 2) +
+           "\n";
+    if (!report_.hang && report_.motion != analyze::Motion::standing)
+      out += "  " +
+             report::wrapped(report_.motion == analyze::Motion::moving
+                                 ? "but the job moved between the snapshots: evict nobody"
+                                 : "the stacks alone do not show that the job stood still: take "
+                                   "them again before anybody is evicted",
+                             width_, 2, 2) +
+             "\n";
     return out;
   }
 
@@ -419,7 +461,9 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   else if (report.processes.empty())
     remark(arguments, "there are no stacks of processes in it");
   else
-    print(format == "folded" ? printer.folded() : printer.text());
+    print(format == "folded"            ? printer.folded()
+          : arguments.has("over-evict") ? printer.over_evict()
+                                        : printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
@@ -427,6 +471,8 @@ constexpr auto kStacksOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"role", "ROLE", "processes of this role: trainer (default), dataloader, agent, ... or all"},
     {"lacks", nullptr, "also which ranks do not come through a frame"},
+    {"over-evict", nullptr,
+     "ByteRobust's rule alone: the machines of the group that covers the outliers"},
     {"lines", nullptr, "other lines of one function are other stacks"},
     {"format", "FORMAT", "text, json or folded"},
     {"json", nullptr, "the same as --format json"},
