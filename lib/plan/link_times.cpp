@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <Eigen/IterativeLinearSolvers>
@@ -114,6 +116,59 @@ bool each_way(std::span<const LinkTime> links, std::size_t hosts) {
   return true;
 }
 
+// Links that stay far off lose their weight, and all links of a host that is very slow do. A host
+// of two partners or more, with whom it is slow each time, is slow itself: one cause instead of
+// several. Of several such hosts the one comes first whose partners are well with others.
+class WholeHosts {
+ public:
+  WholeHosts(std::span<const LinkTime> links, std::vector<double>& over, std::size_t hosts,
+             double slow)
+      : links_(links), over_(over), slow_(slow), of_(hosts) {
+    for (std::size_t p = 0; p < links.size(); ++p) {
+      of_[links[p].from].push_back(p);
+      of_[links[p].to].push_back(p);
+    }
+  }
+
+  // The next of them, by its links; what it explains is taken from their excess. Empty: none.
+  std::optional<std::pair<std::size_t, double>> next() {
+    std::optional<std::size_t> best;
+    std::pair<std::size_t, std::size_t> weight{0, 0};
+    for (std::size_t h = 0; h < of_.size(); ++h) {
+      const std::set<std::size_t> with = partners(h);
+      if (with.size() < 2 || !all_slow(h)) continue;
+      std::size_t well = 0;
+      for (const std::size_t other : with) well += all_slow(other) ? 0 : 1;
+      const std::pair here(well, of_[h].size());
+      if (!best || here > weight) best = h, weight = here;
+    }
+    if (!best) return std::nullopt;
+    std::vector<double> excess;
+    for (const std::size_t p : of_[*best]) excess.push_back(over_[p]);
+    const double effect = median_of(std::move(excess));
+    for (const std::size_t p : of_[*best]) over_[p] -= effect;
+    return std::pair(*best, effect);
+  }
+  std::size_t links_of(std::size_t host) const { return of_[host].size(); }
+
+ private:
+  bool all_slow(std::size_t host) const {
+    return !of_[host].empty() && std::all_of(of_[host].begin(), of_[host].end(),
+                                             [&](std::size_t p) { return over_[p] >= slow_; });
+  }
+  std::set<std::size_t> partners(std::size_t host) const {
+    std::set<std::size_t> out;
+    for (const std::size_t p : of_[host])
+      out.insert(links_[p].from == host ? links_[p].to : links_[p].from);
+    return out;
+  }
+
+  std::span<const LinkTime> links_;
+  std::vector<double>& over_;
+  double slow_;
+  std::vector<std::vector<std::size_t>> of_;
+};
+
 }  // namespace
 
 LinkTimes attribute_link_times(std::span<const LinkTime> times, std::size_t hosts,
@@ -165,10 +220,18 @@ LinkTimes attribute_link_times(std::span<const LinkTime> times, std::size_t host
                                      : SlowEnd::Side::receives,
                          std::exp(effect), score, slow, mine.size()});
   }
+  std::vector<double> over;
+  for (const Pair& pair : pairs) over.push_back(pair.y - blamed[pair.from] - blamed[pair.to]);
+  WholeHosts whole(links, over, hosts, std::max(least, params.threshold * out.spread));
+  while (const auto one = whole.next()) {
+    const std::size_t count = whole.links_of(one->first);
+    out.hosts.push_back({one->first, SlowEnd::Side::both, std::exp(one->second),
+                         one->second / (out.spread / std::sqrt(static_cast<double>(count))), count,
+                         count});
+  }
   for (std::size_t p = 0; p < links.size(); ++p) {
-    const double expected = blamed[pairs[p].from] + blamed[pairs[p].to];
-    const double over = pairs[p].y - expected, score = over / out.spread;
-    if (over < least || score < params.threshold) continue;
+    const double expected = pairs[p].y - over[p], score = over[p] / out.spread;
+    if (over[p] < least || score < params.threshold) continue;
     out.links.push_back(
         {links[p].from, links[p].to, std::exp(links[p].time), std::exp(common + expected), score});
     for (const std::size_t end : {pairs[p].from, pairs[p].to})

@@ -1,7 +1,9 @@
 // Whose fault slow transfers are, by the measured times of many pairs: a host is slow with all its
 // partners, a link with one. log t = common + host + host (or sender + receiver, where each host
 // has enough transfers of either kind) + link, by least squares in which links that stay far off
-// lose their weight (iteratively reweighted; Tukey's biweight, Beaton & Tukey 1974).
+// lose their weight (iteratively reweighted; Tukey's biweight, Beaton & Tukey 1974). So do all
+// links of a host that is very slow: who is slow with each of two partners or more is one slow
+// host.
 #pragma once
 
 #include <cstddef>
