@@ -8,6 +8,7 @@
 #include "analyze/pace/efficiency.hpp"
 #include "command.hpp"
 #include "diagnose/pace.hpp"
+#include "fleet/document.hpp"
 #include "from_incident.hpp"
 #include "incident.hpp"
 #include "input.hpp"
@@ -15,6 +16,7 @@
 #include "model/median.hpp"
 #include "plan/checkpoint_interval.hpp"
 #include "report/terminal.hpp"
+#include "store/fleet.hpp"
 
 namespace culprit::cli {
 
@@ -24,6 +26,8 @@ using nlohmann::ordered_json;
 
 constexpr OptionSpec kPlanCheckpointsOptions[] = {
     {"mtbf-min", "MIN", "minutes between failures of the whole job"},
+    {"from", "FILE", "a fleet database: its failures of machines give the time between failures"},
+    {"machines", "N", "machines of the job, with --from (default: those of the fleet)"},
     {"stall-s", "S", "seconds for which a save holds up training"},
     {"restart-min", "MIN", "minutes from a failure until training goes on (default 0)"},
     {"interval-min", "MIN", "minutes of training between two saves now, to be compared"},
@@ -42,6 +46,19 @@ struct MeasuredJob {
   std::optional<double> stall, restart, interval;
   std::size_t saves = 0;
 };
+
+// Machines fail one by one: of so many the job waits for the first.
+Result<double> mtbf_in_fleet(const PlanInput& input) {
+  CULPRIT_TRY(path, input.text("from"));
+  CULPRIT_TRY(record, store::read_fleet(path));
+  const fleet::MachineRate rate = fleet::machine_rate(record);
+  if (rate.failures == 0 || !(rate.rate > 0))
+    return usage_error("this fleet database holds no failures of machines over a time")
+        .at({path, 0})
+        .hint("`culprit fleet -d " + path + "` prints what it holds");
+  CULPRIT_TRY(machines, input.integer("machines", rate.machines, 1, 1'000'000'000));
+  return 86'400 / (rate.rate * static_cast<double>(machines));
+}
 
 double seconds(Nanoseconds ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -180,7 +197,14 @@ Result<Exit> run_plan_checkpoints(const Arguments& arguments) {
   } else if (arguments.has("last-runs")) {
     return input.complaint("last-runs", "goes with --runs").hint("--runs 300,95,710 --last-runs");
   }
-  CULPRIT_TRY(mtbf, input.real("mtbf-min", mtbf_of(measured.trace).value_or(0) / 60, 1e-6, 1e9));
+  std::optional<double> known = mtbf_of(measured.trace);
+  if (input.has("from")) {
+    CULPRIT_TRY(of_fleet, mtbf_in_fleet(input));
+    known = of_fleet;
+  } else if (input.has("machines")) {
+    return input.complaint("machines", "goes with --from").hint("--from fleet.db --machines 512");
+  }
+  CULPRIT_TRY(mtbf, input.real("mtbf-min", known.value_or(0) / 60, 1e-6, 1e9));
   CULPRIT_TRY(stall, input.real("stall-s", measured.stall.value_or(0), 1e-6, 1e9));
   if (!(mtbf > 0) || !(stall > 0))
     return usage_error(mtbf > 0 ? "plan checkpoints needs the stall of a save"
