@@ -453,6 +453,28 @@ bool knows_only_that_all_wait(const Walk& w, const Finding& f) {
          !w.incident.has_stacks && !w.incident.has_recorder;
 }
 
+// Source and destination of work requests that are not over: their network is tested before either
+// is accused (Aegis section 4.2.2: NetDiag on them).
+Answer requests_not_over(Walk& w, const Finding& f, const std::set<Host>& hosts) {
+  Verdict& v = w.verdict;
+  v.action = Action::checks;
+  v.precision = Precision::candidates;
+  target(v, f.subject, f.confidence, because(f));
+  if (hosts.size() <= 8)
+    for (const Host& host : hosts)
+      target(v, {SubjectKind::host, host},
+             f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())),
+             because(f));
+  v.summary =
+      say(Phrase::hung_on_requests,
+          hang_of(f).standing ? say(Phrase::it_hung) : say(Phrase::if_it_hung), f.why, since(w));
+  check(v, {hosts.begin(), hosts.end()});
+  next(v, NextKind::plan,
+       say(Phrase::test_network_of, hosts.empty() ? say(Phrase::these_ranks) : list(hosts)));
+  collect_more(w);
+  return taken(f.why);
+}
+
 }  // namespace
 
 // Only a set of ranks can be named: a collective that makes no progress, or ranks of which nothing
@@ -500,6 +522,7 @@ Answer stuck_group(Walk& w) {
     return stuck_machines(w, machines);
   if (const auto ends = odd_ends(w, hosts); ends.size() == 1 && hang_of(f).standing)
     return stuck_at(w, f, *ends.front());
+  if (hang_of(f).requests) return requests_not_over(w, f, hosts);
   // A fault without a date decides nothing, and says which of these machines to look at first.
   const auto undated = undated_among(w, hosts);
   const bool whole = undated.empty() && knows_only_that_all_wait(w, f);
@@ -513,16 +536,6 @@ Answer stuck_group(Walk& w) {
       target(v, {SubjectKind::host, host},
              f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())),
              because(f));
-  if (hang_of(f).requests) {
-    if (v.action == Action::investigate) v.action = Action::checks;
-    v.precision = Precision::candidates;
-    v.summary = say(Phrase::hung_on_requests, f.why, since(w));
-    check(v, {hosts.begin(), hosts.end()});
-    next(v, NextKind::plan,
-         say(Phrase::test_network_of, hosts.empty() ? say(Phrase::these_ranks) : list(hosts)));
-    collect_more(w);
-    return taken(f.why);
-  }
   v.summary = say(Phrase::hung_in_group, in_group(f).empty() ? Text(f.subject.id) : in_group(f),
                   f.ranks.size(), others_like(all), since(w));
   if (!undated.empty()) {

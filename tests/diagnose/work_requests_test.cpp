@@ -82,6 +82,26 @@ TEST_F(WorkRequests, EqualCountersAccuseNobody) {
   EXPECT_EQ(answer.fired(Analysis::collectives), nullptr);
 }
 
+// Requests that are in flight while a job runs are no fault: its steps went on after the counters.
+TEST_F(WorkRequests, StepsAfterTheCountersAccuseNobody) {
+  const auto count = [&](int minute) {
+    std::string text = "communicator,rank,host,CL,WR,WC,timestamp\n";
+    for (int r = 0; r < 4; ++r)
+      text += row("c1", r, r, 42, 252, r == 1 ? 246 : 252,
+                  fmt::format(",2026-03-04T07:{:02}:00Z", minute));
+    rewrite("counters.csv", text);
+  };
+  std::string log;
+  for (int minute = 0; minute < 20; ++minute)
+    log +=
+        fmt::format("2026-03-04T07:{:02}:30Z step: {}/400 loss: 2.31 time: 60 s\n", minute, minute);
+  write("train.log", log);
+  count(5);
+  EXPECT_TRUE(diagnose().verdict.targets.empty());
+  count(59);
+  EXPECT_EQ(diagnose().targets(SubjectKind::host), std::vector<std::string>{"node-1"});
+}
+
 enum class Fault { compute, network, link, card, slow, slow_link, none };
 
 // A job whose ranks call collectives in order, `ahead` of what is over; tp groups lie within a

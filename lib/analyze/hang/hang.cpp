@@ -842,6 +842,9 @@ Text went_on(const Facts& facts, const CollectiveReport& collectives, const Hang
   for (const CollectiveSample& c : facts.collectives)
     if (c.row.time.clock == Clock::utc)
       dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);
+  for (const FrontierRow& f : facts.frontiers)
+    if (f.source == CollectiveSource::work_requests && f.time.clock == Clock::utc)
+      dumped = std::max(dumped.value_or(f.time.ns), f.time.ns);
   if (dumped)
     for (const ProgressSpan& p : facts.progress) {
       if (!p.last.time_ns || p.framework == "tqdm") continue;
