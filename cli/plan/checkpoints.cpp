@@ -107,11 +107,12 @@ MeasuredJob measured_in(const PlanIncident& incident) {
   return out;
 }
 
+// One failure is no rate.
 std::optional<double> mtbf_of(const plan::CheckpointTrace& trace) {
   double all = 0;
   for (const double run : trace.runs) all += run;
   const std::size_t failures = trace.runs.size() - (trace.last_failed ? 0 : 1);
-  if (trace.runs.empty() || failures == 0 || !(all > 0)) return std::nullopt;
+  if (trace.runs.empty() || failures < 2 || !(all > 0)) return std::nullopt;
   return all / static_cast<double>(failures);
 }
 
@@ -210,7 +211,8 @@ Result<Exit> run_plan_checkpoints(const Arguments& arguments) {
     return usage_error(mtbf > 0 ? "plan checkpoints needs the stall of a save"
                                 : "plan checkpoints needs the time between failures")
         .hint(
-            "--mtbf-min 180 --stall-s 20, or -d incident.db of a job with several runs and saves");
+            "--mtbf-min 180 --stall-s 20, --runs of two failures or more, or -d incident.db of "
+            "such a job");
   CULPRIT_TRY(restart, input.real("restart-min", measured.restart.value_or(0) / 60, 0, 1e9));
   CULPRIT_TRY(now, input.real("interval-min", measured.interval.value_or(0) / 60, 0, 1e9));
   IntervalAnswer answer;

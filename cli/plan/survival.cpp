@@ -208,6 +208,24 @@ std::string json_of(const plan::SurvivalReport& report, const SurvivalContext& c
   return json_text(out) + "\n";
 }
 
+// A layout that options tell has no places; those of the incident are taken where it knows all.
+void place(const analyze::Topology& topology, JobShape& job) {
+  std::vector<std::string> names;
+  for (const auto& [rank, host] : topology.host_of) names.push_back(host);
+  sort_rows(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<std::int32_t> host;
+  for (std::int64_t r = 0; r < job.shape.ranks(); ++r) {
+    const auto at = topology.host_of.find(Rank(r));
+    if (at == topology.host_of.end()) return;
+    host.push_back(static_cast<std::int32_t>(
+        std::lower_bound(names.begin(), names.end(), std::string(at->second)) - names.begin()));
+  }
+  job.shape.host = std::move(host);
+  job.hosts = std::move(names);
+  job.source = "as given, placed as in the incident";
+}
+
 // Whose machines are evicted, and all ranks on them.
 Result<> evict(const PlanInput& input, const JobShape& job, SurvivalContext& c) {
   std::vector<Rank> at_fault;
@@ -246,6 +264,8 @@ Result<Exit> run_plan_survival(const Arguments& arguments) {
     c.judged = std::move(verdict);
     c.question.cause = cause_of(c.judged.action);
     c.question.errors = errors_of(incident.resolved.facts);
+    if (job.hosts.empty() && !input.has("gpus-per-host")) place(incident.resolved.topology, job);
+    c.source = job.source;
   } else if (!input.has("evict")) {
     return usage_error("plan survival needs to know who failed")
         .hint("-d incident.db, or --evict node-07 with --tp, --pp and --dp");
