@@ -308,8 +308,8 @@ class Injected : public SmallBundle {
   }
 };
 
-TEST_F(Injected, FiveHundredFaults) {
-  constexpr unsigned kCases = 500, kFirst = 7000;
+TEST_F(Injected, FaultsOfSevenKinds) {
+  constexpr unsigned kCases = CULPRIT_INJECTED, kFirst = 7000;
   unsigned right = 0, innocent = 0;
   std::map<int, std::pair<int, int>> by_fault;
   for (unsigned seed = kFirst; seed < kFirst + kCases; ++seed) {
