@@ -98,7 +98,7 @@ Result<> walk_with(const std::string& path, Walker& walker) {
   FdSource source(
       file.fd, walker.file_buffer(), [&] { return walker.over(); },
       [&](std::uint64_t bytes) { walker.taken(bytes); });
-  walker.stream(source, place);
+  walker.whole(source, place, S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0);
   return {};
 }
 
@@ -147,7 +147,9 @@ Result<> check_readable(const std::string& path) {
 
 Result<> walk(const std::string& path, const Limits& limits, Visitor& visitor) try {
   Walker walker(limits, visitor);
-  return walk_with(path, walker);
+  CULPRIT_CHECK(walk_with(path, walker));
+  walker.counted();
+  return {};
 } catch (const std::bad_alloc&) {
   throw;  // no fault of the bundle, nor of ours
 } catch (const std::exception& problem) {

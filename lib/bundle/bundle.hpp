@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "model/unit.hpp"
 
 namespace culprit::bundle {
 
@@ -93,6 +94,13 @@ class Visitor {
   // What this program wrote itself, by its path (own_files.hpp): it is no entry of the bundle, and
   // is told by this alone.
   virtual void own(const std::string&) {}
+  // A file, link or device of a folder, or what the user named itself, before it is opened: false
+  // leaves it alone, and it is told by this alone. Else unit_end() comes when all of it was told.
+  // What is told outside of units is of the folders themselves.
+  virtual bool unit(const Unit&) { return true; }
+  virtual void unit_end() {}
+  // At the end of the walk: how many entries count against Limits::members.
+  virtual void counted(std::uint64_t) {}
   // So many bytes were taken from files on disk, or from standard input: of what the user named,
   // packed as it is.
   virtual void taken(std::uint64_t) {}

@@ -112,7 +112,14 @@ void Walker::folder_item(int folder_fd, const std::string& name, const std::stri
     if (fd < 0) return unreadable(path_for(path), "cannot open this folder", errno);
     return folder(fd, path + "/", depth + 1);
   }
+  const auto size = S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0;
+  if (!teller_.unit({path, size, info.st_mtim.tv_sec})) return;
+  folder_file(folder_fd, name, path, info);
+  teller_.unit_end();
+}
 
+void Walker::folder_file(int folder_fd, const std::string& name, const std::string& path,
+                         struct stat info) {
   Place place;
   place.path = path_for(path);
   place.prefix = place.path + "/";

@@ -42,6 +42,10 @@ class Teller {
   void note(const MemberHead& head);
   void own(const std::string& path) { visitor_.own(path); }
   void taken(std::uint64_t bytes) { visitor_.taken(bytes); }
+  // True: unit_end() has to come. False: the unit is counted, and left alone.
+  bool unit(const Unit& unit) { return visitor_.unit(unit) || (count(unit.path), false); }
+  void unit_end() { visitor_.unit_end(); }
+  void counted() { visitor_.counted(entries_); }
   void problem(const std::string& path, const Trouble& trouble, bool incomplete = true);
 
   std::uint64_t entries() const { return entries_; }

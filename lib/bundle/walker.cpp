@@ -99,6 +99,12 @@ void Walker::stream(ByteSource& source, const Place& place) {
   plain(peeked, place);
 }
 
+void Walker::whole(ByteSource& source, const Place& place, std::uint64_t size) {
+  if (!teller_.unit({place.path, size, place.mtime_s})) return;
+  stream(source, place);
+  teller_.unit_end();
+}
+
 void Walker::unread(const Place& place, const Trouble& trouble) {
   teller_.begin(head_of(place));
   if (teller_.over()) return teller_.end(false);

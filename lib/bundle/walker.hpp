@@ -40,6 +40,8 @@ class Walker {
 
   void folder(int fd, const std::string& prefix, int depth);  // closes fd
   void stream(ByteSource& source, const Place& place);
+  void whole(ByteSource& source, const Place& place, std::uint64_t size);  // what the user named
+  void counted() { teller_.counted(); }
   bool over() { return teller_.over(); }
   void taken(std::uint64_t bytes) { teller_.taken(bytes); }
   std::string& file_buffer() { return file_buffer_; }
@@ -47,6 +49,8 @@ class Walker {
  private:
   bool may_hold(std::string_view path) const;
   void folder_item(int folder_fd, const std::string& name, const std::string& path, int depth);
+  void folder_file(int folder_fd, const std::string& name, const std::string& path,
+                   struct stat info);
   void compressed(Peeked& source, Shape shape, const Place& place);
   void archive(ByteSource& source, Shape shape, const Place& place);
   // How often a path of an archive was told, by the hash of the path.

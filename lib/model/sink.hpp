@@ -36,6 +36,9 @@ class NullSink : public Sink {
 // Facts arrive member by member, between begin and end.
 class MemberSink : public Sink {
  public:
+  // Of a shard: what follows belongs to this place of the walk. The n-th unit, counted from 0 over
+  // all bundles, is at 2n + 1; what is told of the folders before it, at 2n.
+  virtual void begin_place(std::uint64_t) {}
   // The digest of the member of this path when an earlier run finished it.
   virtual std::optional<std::string> finished(const std::string& path) = 0;
   virtual MemberId begin_member(
