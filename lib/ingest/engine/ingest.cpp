@@ -30,8 +30,9 @@ constexpr std::size_t kHeadBytes = 64 << 10;
 // A block of text on its way: filled by the reader, scanned by anybody, consumed in order.
 struct Item {
   enum class Kind { begin, block, end } kind = Kind::block;
-  MemberRow member;   // begin and end
-  std::string bytes;  // block: text; end: the whole document, if one is read
+  std::uint64_t place = 0;  // begin: of the unit, see MemberSink::begin_place
+  MemberRow member;         // begin and end
+  std::string bytes;        // block: text; end: the whole document, if one is read
   const Document* document = nullptr;
   std::unique_ptr<RecordReader> records;  // begin: of a text whose lines are records
   std::string text_kind;
@@ -228,6 +229,7 @@ class Pipeline final : public bundle::Visitor {
     if (cut_off()) return;
     ++summary_.problems;
     drain(0);
+    if (options_.share) sink_.begin_place(place_);
     sink_.problem(full(problem.path), problem.code, problem.reason);
   }
 
@@ -235,6 +237,19 @@ class Pipeline final : public bundle::Visitor {
     if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3"))
       summary_.own_databases.push_back(full(path));
   }
+
+  bool unit(const Unit& unit) override {
+    if (!options_.share) return true;
+    const std::uint64_t n = place_ / 2;
+    if (cut_off() || !options_.share(n, full(unit.path), unit)) {
+      place_ = 2 * n + 2;
+      return false;
+    }
+    place_ = 2 * n + 1;
+    return true;
+  }
+  void unit_end() override { place_ += place_ % 2; }
+  void counted(std::uint64_t entries) override { summary_.entries.push_back(entries); }
 
   void taken(std::uint64_t bytes) override { taken_ += bytes; }
 
@@ -329,6 +344,7 @@ class Pipeline final : public bundle::Visitor {
   Item& push(Item::Kind kind) {
     queue_.push_back(std::make_unique<Item>());
     queue_.back()->kind = kind;
+    queue_.back()->place = place_;
     return *queue_.back();
   }
 
@@ -344,6 +360,7 @@ class Pipeline final : public bundle::Visitor {
   void consume(Item& item) {
     switch (item.kind) {
       case Item::Kind::begin:
+        if (options_.share) sink_.begin_place(item.place);
         current_ = item.member;
         current_.id = sink_.begin_member(item.member);
         reader_.reset();
@@ -436,6 +453,7 @@ class Pipeline final : public bundle::Visitor {
   std::uint64_t size_ = 0;
   std::size_t since_report_ = 0;
   std::uint64_t taken_ = 0;
+  std::uint64_t place_ = 0;  // in the walk over all sources
   std::optional<std::string> known_digest_;
   std::optional<std::string> changed_;
 

@@ -27,6 +27,9 @@ struct Options {
   // Ctrl-C: reading stops, and the member that was being read is left without its end_member().
   const std::atomic<bool>* interrupted = nullptr;
   const std::atomic<bool>* sink_failed = nullptr;  // a full disk: there is no point in reading on
+  // Of a shard: whether this process reads the n-th unit of the sources, counted from 0 over all of
+  // them. path: with the label of its source.
+  std::function<bool(std::uint64_t n, const std::string& path, const Unit& unit)> share;
   // Now and then: bytes of members, unpacked; of them as they lie on disk; and the member's path.
   std::function<void(std::uint64_t bytes, std::uint64_t taken, const std::string& path)> progress;
 };
@@ -37,6 +40,7 @@ struct Summary {
   std::uint64_t problems = 0;
   std::vector<std::string>
       own_databases;  // of this program, in the bundle; they and what lies with them were left out
+  std::vector<std::uint64_t> entries;  // of each source that was read to its end
   bool interrupted = false;
 };
 

@@ -39,6 +39,7 @@ class QueuedSink final : public MemberSink {
   std::optional<std::string> finished(const std::string& path) override {
     return flush(), behind_.finished(path);
   }
+  void begin_place(std::uint64_t place) override { flush(), behind_.begin_place(place); }
   MemberId begin_member(const MemberRow& row) override {
     return flush(), behind_.begin_member(row);
   }
