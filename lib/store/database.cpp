@@ -25,6 +25,7 @@
 #include "model/ranges.hpp"
 #include "schema/schema.hpp"
 #include "store/check.hpp"
+#include "store/raw_sink.hpp"
 #include "store/statement.hpp"
 #include "store/tables.hpp"
 #include "store/utf8.hpp"
@@ -127,6 +128,29 @@ std::string insertion() {
   return fmt::format("INSERT INTO {} ({}) VALUES ({})", TableOf<Row>::name, names.joined(), marks);
 }
 
+template <class Row>
+std::vector<Refers> references_of_row() {
+  constexpr std::pair<std::string_view, Refers> kTables[] = {{"member", Refers::member},
+                                                             {"process_group", Refers::group},
+                                                             {"stack", Refers::stack},
+                                                             {"series", Refers::series}};
+  std::vector<Refers> out;
+  for (const Column& column : column_names<Row>().columns) {
+    out.push_back(column.key ? Refers::key : Refers::nothing);
+    for (const auto& [table, refers] : kTables)
+      if (column.references == table) out.back() = refers;
+  }
+  return out;
+}
+
+std::vector<std::vector<Refers>> all_references() {
+  std::vector<std::vector<Refers>> out;
+#define CULPRIT_REFERENCES_OF(Row, name) out.push_back(references_of_row<Row>());
+  CULPRIT_ROWS(CULPRIT_REFERENCES_OF)
+#undef CULPRIT_REFERENCES_OF
+  return out;
+}
+
 bool may_be_written(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return access(path.c_str(), W_OK) == 0 &&
@@ -150,7 +174,7 @@ struct Database::Impl {
     void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
   };
 
-  class Writer final : public MemberSink {
+  class Writer final : public RawSink {
    public:
     explicit Writer(Impl& impl) : impl_(impl) {}
 
@@ -211,9 +235,16 @@ struct Database::Impl {
       const MemberId id = next_id_++;
       if (trouble.code == SQLITE_OK && !impl_.in_transaction() && !impl_.execute("BEGIN IMMEDIATE"))
         fail_with(last_failure);
+      // What end_member() tells is left out: the pages then lie the same however much of it was
+      // known already, and a merge of shards writes the bytes of a single ingest.
       MemberRow first = m;
       first.id = id;
       first.stored_path = m.path;
+      first.format.clear();
+      first.digest.clear();
+      first.size = first.lines = first.used = first.skipped = first.rejected = 0;
+      first.complete = true;
+      first.tail_truncated = false;
       insert(member_, first);
       return id;
     }
@@ -234,7 +265,16 @@ struct Database::Impl {
   void put(const Row& row) override { insert(insert_##name, row); }
     CULPRIT_ROWS(CULPRIT_PUT)
 #undef CULPRIT_PUT
-    GroupId group(const GroupRow& r) override {
+    // As it will be read again: names that differ in bytes that are no text are one.
+    GroupId group(const GroupRow& given) override {
+      GroupRow cleaned;
+      const bool plain = is_plain(given.name) && is_plain(given.description);
+      if (!plain) {
+        cleaned = given;
+        cleaned.name = valid_utf8(given.name);
+        cleaned.description = valid_utf8(given.description);
+      }
+      const GroupRow& r = plain ? given : cleaned;
       const auto known = groups_.find(r);
       if (known != groups_.end()) return known->second;
       const GroupId id = group_at(groups_.size());
@@ -251,12 +291,38 @@ struct Database::Impl {
     void put(const Manifest& m, const Place& place) override {
       write(manifest_, place.member, valid_utf8(m.document));
     }
+    bool put(std::size_t table, Statement& from, RowIds& ids) override {
+#define CULPRIT_INSERT(Row, name) &insert_##name,
+      Statement& insert = *std::array{CULPRIT_ROWS(CULPRIT_INSERT)}[table];
+#undef CULPRIT_INSERT
+      if (trouble.code != SQLITE_OK) return true;
+      insert.start();
+      int column = -1;
+      for (const Refers to : references_[table]) {
+        ++column;
+        if (to == Refers::nothing) {
+          insert.put_column(from, column);
+        } else if (to == Refers::key || from.is_null(column)) {
+          insert.put(std::optional<std::int64_t>{});
+        } else {
+          const auto id = ids.id(to, from.integer_at(column));
+          if (!id) return false;
+          insert.put(*id);
+        }
+      }
+      if (!insert.step()) fail_with(last_failure);
+      return true;
+    }
+    void put_tape(std::uint64_t place, std::string_view entries) override {
+      if (!tape_)
+        tape_ = Statement(impl_.db.get(), "INSERT INTO shard_tape (place, entries) VALUES (?,?)");
+      write(tape_, place, Blob{entries.data(), entries.size()});
+    }
 
     Failure trouble;
 
-   private:
     // Equal stacks are stored once: a hang has a handful of them on ten thousand ranks.
-    std::optional<std::int64_t> stack(const std::vector<Frame>& frames) {
+    std::optional<std::int64_t> stack(const std::vector<Frame>& frames) override {
       if (frames.empty()) return std::nullopt;
       ids_.clear();
       for (const Frame& f : frames) {
@@ -282,6 +348,8 @@ struct Database::Impl {
       }
       return it->second;
     }
+
+   private:
     // After the first failure nothing more is written. SQLite may have undone the transaction then,
     // and rows would go in one by one that belong to no member; and a member of which a row is
     // missing must not be committed.
@@ -302,7 +370,8 @@ struct Database::Impl {
     CULPRIT_ROWS(CULPRIT_STATEMENT)
 #undef CULPRIT_STATEMENT
     Statement member_, member_end_, problem_, manifest_, group_, series_;
-    Statement stack_, frame_, stack_frame_;
+    Statement stack_, frame_, stack_frame_, tape_;
+    std::vector<std::vector<Refers>> references_ = all_references();
     RowBinder binder_{[this](const std::vector<Frame>& frames) { return stack(frames); }};
     std::map<GroupRow, GroupId> groups_;
     std::map<Frame, std::int64_t> frames_;
@@ -482,7 +551,10 @@ Result<> Database::read_to_the_end() const {
   return impl_->trouble("cannot read the database");
 }
 
-bool Database::partial() const { return meta("state").value_or("") == "ingesting"; }
+bool Database::partial() const {
+  const std::string state = meta("state").value_or("");
+  return state == "ingesting" || state == "shard";
+}
 
 Result<Database> Database::open(const std::string& path, Access mode) {
   auto impl = std::make_unique<Impl>();
@@ -588,7 +660,11 @@ Result<> Database::begin_ingest() {
   return set_meta("state", "ingesting");
 }
 
-MemberSink& Database::sink() {
+sqlite3* Database::handle() const { return impl_->db.get(); }
+
+MemberSink& Database::sink() { return raw_sink(); }
+
+RawSink& Database::raw_sink() {
   if (impl_->writer == nullptr) {
     impl_->writer = std::make_unique<Impl::Writer>(*impl_);
     impl_->writer->prepare();
@@ -617,7 +693,16 @@ Result<> Database::finish_ingest() {
                       "CREATE INDEX IF NOT EXISTS history_by_group ON collective_history(group_id);"
                       "CREATE INDEX IF NOT EXISTS chunk_by_series ON sample_chunk(series_id);"))
     return impl_->trouble("cannot index the database");
-  CULPRIT_CHECK(set_meta("state", "ingested"));
+  return close_ingest("ingested");
+}
+
+Result<> Database::finish_shard() {
+  CULPRIT_CHECK(health());
+  return close_ingest("shard");
+}
+
+Result<> Database::close_ingest(const std::string& state) {
+  CULPRIT_CHECK(set_meta("state", state));
   // Back into the one file, while a failure can still be told: what was left in a log beside it is
   // not carried along.
   if (!impl_->path.empty() && !impl_->execute("PRAGMA journal_mode=DELETE"))

@@ -22,7 +22,11 @@
 #include "model/steps.hpp"
 #include "store/query.hpp"
 
+struct sqlite3;
+
 namespace culprit::store {
+
+class RawSink;
 
 // create: makes the file when it is missing. write: of a file that cannot be written, a copy in
 // memory.
@@ -64,7 +68,7 @@ class Database {
   ~Database();
 
   const std::string& path() const;  // "" of a temporary one
-  // True while an ingest was begun and not finished: members are missing.
+  // True while an ingest was begun and not finished, and of a shard: members are missing.
   bool partial() const;
 
   // True when the file cannot be written: what is stored meanwhile is kept in memory and lost with
@@ -80,12 +84,15 @@ class Database {
   // closed. The sink lives as long as the database.
   Result<> begin_ingest();
   MemberSink& sink();
+  RawSink& raw_sink();  // the same
   // The first failure of the sink (a full disk), if any. Nothing is written after it. failed() may
   // be asked by any thread.
   Result<> health() const;
   const std::atomic<bool>& failed() const;
   // Makes the indexes: all members are in.
   Result<> finish_ingest();
+  // Of a shard, which is read from its begin to its end alone: no indexes.
+  Result<> finish_shard();
 
   Result<> set_meta(const std::string& key, const std::string& value);
   std::optional<std::string> meta(const std::string& key) const;
@@ -140,6 +147,10 @@ class Database {
   struct Impl;
   explicit Database(std::unique_ptr<Impl> impl);
   Result<> forget_unreadable();
+  Result<> close_ingest(const std::string& state);
+  friend class ShardSink;
+  friend class ShardReader;
+  sqlite3* handle() const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -78,6 +78,17 @@ class Statement {
   }
   void reset() { sqlite3_reset(handle_); }
 
+  // Of the row that it stands on, by the place of the column.
+  int columns() const { return sqlite3_column_count(handle_); }
+  bool is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+  std::int64_t integer_at(int column) const { return sqlite3_column_int64(handle_, column); }
+  // Binds what another statement has in a column, of whatever type.
+  void put_column(const Statement& from, int column) {
+    const int code =
+        sqlite3_bind_value(handle_, ++index_, sqlite3_column_value(from.handle_, column));
+    if (code != SQLITE_OK) note(code);
+  }
+
   std::int64_t integer() { return sqlite3_column_int64(handle_, column_++); }
   double real() { return sqlite3_column_double(handle_, column_++); }
   std::string text() {
