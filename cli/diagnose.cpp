@@ -19,6 +19,8 @@
 #include "model/sort.hpp"
 #include "pack.hpp"
 #include "incident.hpp"
+#include "ledger.hpp"
+#include "shard.hpp"
 #include "terminal.hpp"
 #include "plan/group_command.hpp"
 #include "model/phrases.hpp"
@@ -195,31 +197,6 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   return exit;
 }
 
-namespace {
-
-// What the ledger cannot show, since it was not read: with -q it would be lost without a word.
-std::string unread(const std::vector<ProblemRow>& problems, bool json) {
-  std::string out;
-  std::size_t lost = 0;
-  for (const ProblemRow& problem : problems) {
-    if (!diagnose::loses_input(problem)) continue;
-    if (json)
-      out += json_text(nlohmann::ordered_json{{"path", problem.path},
-                                              {"problem", problem.code},
-                                              {"reason", problem.reason},
-                                              {"complete", false}},
-                       -1) +
-             "\n";
-    else if (++lost <= 3)
-      out += fmt::format("INCOMPLETE BUNDLE  {}: {}\n", report::visible(problem.path),
-                         report::visible(problem.reason));
-  }
-  if (lost > 3) out += fmt::format("INCOMPLETE BUNDLE  and {} more\n", lost - 3);
-  return out;
-}
-
-}  // namespace
-
 Result<Exit> run_ingest(const Arguments& arguments) {
   if (arguments.positional().empty())
     return usage_error("ingest needs a bundle").hint("culprit ingest job.tar.gz -d incident.db");
@@ -228,45 +205,12 @@ Result<Exit> run_ingest(const Arguments& arguments) {
         .hint("culprit ingest job.tar.gz -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
+  if (arguments.has("shard") || arguments.has("where")) return ingest_shard(arguments, pack);
   CULPRIT_TRY(db, open_new(arguments, arguments.get("db")));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_CHECK(diagnose::resolve(db, true));
   CULPRIT_CHECK(db.set_meta("state", "done"));
-  std::string out;
-  auto members = db.members();
-  sort_rows(members, [](const MemberRow& a, const MemberRow& b) {
-    return std::tie(a.path, a.id) < std::tie(b.path, b.id);
-  });
-  std::uint64_t lines = 0, used = 0, skipped = 0, rejected = 0;
-  const bool json = chosen_format(arguments) == "json";
-  for (const MemberRow& m : members) {
-    lines += m.lines;
-    used += m.used;
-    skipped += m.skipped;
-    rejected += m.rejected;
-    if (json)
-      out += json_text(nlohmann::ordered_json{{"path", m.path},
-                                              {"format", m.format},
-                                              {"lines", m.lines},
-                                              {"used", m.used},
-                                              {"skipped", m.skipped},
-                                              {"rejected", m.rejected},
-                                              {"complete", m.complete}},
-                       -1) +
-             "\n";
-    else
-      out += fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n",
-                         report::visible(m.path), m.format, m.lines, m.used, m.skipped, m.rejected,
-                         m.complete ? "" : "  (incomplete)");
-  }
-  if (!json)
-    out += fmt::format("{} files, {} lines = {} used + {} skipped + {} rejected\n", members.size(),
-                       lines, used, skipped, rejected);
-  const auto problems = db.problems();
-  out += unread(problems, json);
-  print(out);
-  for (const ProblemRow& problem : problems)
-    remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
+  print_ledger(arguments, db);
   return read.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
@@ -346,6 +290,9 @@ constexpr auto kDiagnoseOptions = with_read_options({
 });
 constexpr auto kIngestOptions = with_read_options({
     {"db,d", "FILE", "the database; made when missing, continued when an earlier run was cut off"},
+    {"shard", "K/N", "read the K-th of N parts of the bundle; `culprit merge` joins them"},
+    {"where", "LABEL",
+     "with --shard: the bundle is this host's part alone; its files stand under LABEL/"},
     kOutput[0],
     kOutput[1],
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},

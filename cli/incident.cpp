@@ -130,9 +130,8 @@ Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rul
   return read_sources(arguments, arguments.positional(), pack, db);
 }
 
-Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
-                                           const std::vector<std::string>& sources,
-                                           const rules::RulePack& pack, store::Database& db) {
+Result<> with_read_request(const Arguments& arguments, const std::vector<std::string>& sources,
+                           const std::function<Result<>(const diagnose::ReadRequest&)>& use) {
   diagnose::ReadRequest request;
   request.sources = sources;
   request.manifest = arguments.get("manifest");
@@ -146,7 +145,19 @@ Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
                                          const std::string& path) { progress(bytes, taken, path); };
   const NotedSignals signals;
   request.options.interrupted = &signals.came();
-  CULPRIT_TRY(outcome, diagnose::read_bundles(request, pack, db));
+  return use(request);
+}
+
+Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
+                                           const std::vector<std::string>& sources,
+                                           const rules::RulePack& pack, store::Database& db) {
+  diagnose::ReadOutcome outcome;
+  CULPRIT_CHECK(
+      with_read_request(arguments, sources, [&](const diagnose::ReadRequest& request) -> Result<> {
+        CULPRIT_TRY(read, diagnose::read_bundles(request, pack, db));
+        outcome = std::move(read);
+        return {};
+      }));
   if (arguments.has("verbose"))
     for (const ProblemRow& problem : db.problems())
       remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <string>
 
@@ -56,6 +57,10 @@ std::string database_path(const Arguments& arguments, const char* option = "db")
 // The database that -d names; a remark when members are missing in it, or when it cannot be
 // written.
 Result<store::Database> open_database(const Arguments& arguments, store::Access access);
+// What the options say of reading these bundles, with progress on a terminal; SIGINT and SIGTERM
+// stop it.
+Result<> with_read_request(const Arguments& arguments, const std::vector<std::string>& sources,
+                           const std::function<Result<>(const diagnose::ReadRequest&)>& use);
 // Bundle(s) -> facts, in the database. A remark for what could not be read; SIGINT and SIGTERM stop
 // it.
 Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack,

@@ -20,17 +20,18 @@
 
 namespace culprit::cli {
 
-extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kClassify, kReport, kShow,
-    kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay,
+extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kMerge, kClassify, kReport,
+    kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay,
     kRedact, kExport, kMcp, kProve, kPlan, kCollect, kRules, kFormats, kSchema, kCompletion,
     kVersion, kHelp;
 
 namespace {
 constexpr const Command* kCommands[] = {
-    &kDiagnose,   &kBatch,   &kFleet,   &kCompare,     &kIngest,     &kClassify, &kReport,
-    &kShow,       &kExplain, &kStacks,  &kCollectives, &kDrift,      &kOutliers, &kChangepoints,
-    &kEfficiency, &kReplay,  &kRedact,  &kExport,      &kMcp,        &kProve,    &kPlan,
-    &kCollect,    &kRules,   &kFormats, &kSchema,      &kCompletion, &kVersion,  &kHelp};
+    &kDiagnose, &kBatch,    &kFleet,        &kCompare,    &kIngest,  &kMerge,
+    &kClassify, &kReport,   &kShow,         &kExplain,    &kStacks,  &kCollectives,
+    &kDrift,    &kOutliers, &kChangepoints, &kEfficiency, &kReplay,  &kRedact,
+    &kExport,   &kMcp,      &kProve,        &kPlan,       &kCollect, &kRules,
+    &kFormats,  &kSchema,   &kCompletion,   &kVersion,    &kHelp};
 }
 
 std::span<const Command* const> commands() { return kCommands; }

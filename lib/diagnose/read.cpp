@@ -84,23 +84,63 @@ Result<> keep_word_of_user(const ReadRequest& request, store::Database& db) {
 
 }  // namespace
 
+Result<std::string> whole_paths(const std::vector<std::string>& sources) {
+  std::string out;
+  for (const std::string& path : sources) {
+    std::error_code error;
+    const auto whole =
+        path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
+    if (error == std::errc::not_enough_memory)  // the path as it is would be another bundle's
+      return fail("out of memory").at({path, 0}).hint("give it more memory");
+    out += (error ? path : whole.string()) + "\n";
+  }
+  return out;
+}
+
+Result<> begin_reading(const ReadRequest& request, const std::string& paths,
+                       const rules::RulePack& pack, store::Database& db) {
+  CULPRIT_CHECK(db.begin_ingest());
+  CULPRIT_CHECK(db.set_meta("tool", request.tool));
+  CULPRIT_CHECK(db.set_meta("sources", paths));
+  CULPRIT_CHECK(keep_word_of_user(request, db));
+  return db.set_meta("rules", pack.digest());
+}
+
+Result<ingest::Summary> read_members(
+    const ReadRequest& request, store::Database& db,
+    const std::function<Result<ingest::Summary>(const ingest::Options& options)>& read) {
+  ingest::Options options = request.options;
+  options.sink_failed = &db.failed();
+  auto summary = read(options);
+  CULPRIT_CHECK(db.health());
+  if (options.interrupted == nullptr || !*options.interrupted) return summary;
+  Error error = fail("interrupted, so there is no answer");
+  if (db.path().empty())
+    return std::move(error).hint(
+        "with -d or -o what was read is kept, and the same command goes on from there");
+  if (db.meta("shard")) return std::move(error).hint("the same command starts this shard anew");
+  return std::move(error)
+      .at({db.path(), 0})
+      .hint("the files that were read to their end are kept: the same command goes on from there");
+}
+
 Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack,
                                  store::Database& db) {
   if (const auto before = db.meta("rules"); before && *before != pack.digest())
     return usage_error("this database was read with other rules")
         .hint(
             "read the bundle into a new database: its events are what the rules made of the lines");
+  if (const auto shard = db.meta("shard"))
+    return usage_error("this database is shard " + *shard + " of an incident")
+        .at({db.path(), 0})
+        .hint("name a new file with -d; `culprit merge` makes one incident of all shards");
+  if (const auto missing = db.meta("shards_missing"))
+    return usage_error("this database was merged without shards " + *missing)
+        .at({db.path(), 0})
+        .hint("read these shards and merge again, or name a new file with -d");
   // A database holds one incident: another bundle's facts among them would accuse the wrong
   // machine.
-  std::string sources;
-  for (const std::string& path : request.sources) {
-    std::error_code error;
-    const auto whole =
-        path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
-    if (error == std::errc::not_enough_memory)  // the path as it is would be another bundle's
-      return fail("out of memory").at({path, 0}).hint("give it more memory");
-    sources += (error ? path : whole.string()) + "\n";
-  }
+  CULPRIT_TRY(sources, whole_paths(request.sources));
   if (auto before = db.meta("sources"); before && *before != sources) {
     while (before->ends_with('\n')) before->pop_back();
     for (std::size_t at; (at = before->find('\n')) != std::string::npos;)
@@ -108,27 +148,11 @@ Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePa
     return usage_error("this database holds another bundle: " + *before)
         .hint("one database, one incident: name a new file with -d or a new folder with -o");
   }
-  CULPRIT_CHECK(db.begin_ingest());
-  CULPRIT_CHECK(db.set_meta("tool", request.tool));
-  CULPRIT_CHECK(db.set_meta("sources", sources));
-  CULPRIT_CHECK(keep_word_of_user(request, db));
-  CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
-  const auto ingest = [&]() -> Result<ingest::Summary> {
-    ingest::Options options = request.options;
-    options.sink_failed = &db.failed();
-    auto read = ingest::ingest(ingest::label_sources(request.sources), pack, db.sink(), options);
-    CULPRIT_CHECK(db.health());
-    if (options.interrupted == nullptr || !*options.interrupted) return read;
-    const std::string place = db.path();
-    if (place.empty())
-      return fail("interrupted, so there is no answer")
-          .hint("with -d or -o what was read is kept, and the same command goes on from there");
-    return fail("interrupted, so there is no answer")
-        .at({place, 0})
-        .hint(
-            "the files that were read to their end are kept: the same command goes on from there");
-  };
-  CULPRIT_TRY(summary, ingest());
+  CULPRIT_CHECK(begin_reading(request, sources, pack, db));
+  CULPRIT_TRY(summary, read_members(request, db, [&](const ingest::Options& options) {
+                return ingest::ingest(ingest::label_sources(request.sources), pack, db.sink(),
+                                      options);
+              }));
   const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));
   if (!own.empty()) request.remark(report::words(say(Phrase::own_files_left_out, own)));
   CULPRIT_CHECK(db.set_meta("own_databases", own));

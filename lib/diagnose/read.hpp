@@ -37,6 +37,16 @@ Result<store::Database> open_new(std::span<const std::string> sources, const std
 Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack,
                                  store::Database& db);
 
+// The first rows of a database that is read into: what it is made of and how. read_shard() and
+// merge() begin alike.
+Result<std::string> whole_paths(const std::vector<std::string>& sources);  // a line each
+Result<> begin_reading(const ReadRequest& request, const std::string& paths,
+                       const rules::RulePack& pack, store::Database& db);
+// Runs `read` with the sink's failures looked at; an interruption is an error.
+Result<ingest::Summary> read_members(
+    const ReadRequest& request, store::Database& db,
+    const std::function<Result<ingest::Summary>(const ingest::Options& options)>& read);
+
 // Whether a problem means that input was lost; some are about files that were read to their end.
 bool loses_input(const ProblemRow& problem);
 
