@@ -4,16 +4,16 @@
 
 namespace culprit::cli {
 
-extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanIsolate,
-    kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby, kPlanSurvival,
-    kPlanTopology;
+extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanIngest,
+    kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby,
+    kPlanSurvival, kPlanTopology;
 
 namespace {
 
-constexpr const Command* kPlans[] = {&kPlanBackup,     &kPlanCheckpoints, &kPlanChecks,
-                                     &kPlanCompare,    &kPlanIsolate,     &kPlanLinks,
-                                     &kPlanMicrobatch, &kPlanMitigate,    &kPlanReplicas,
-                                     &kPlanStandby,    &kPlanSurvival,    &kPlanTopology};
+constexpr const Command* kPlans[] = {
+    &kPlanBackup,  &kPlanCheckpoints, &kPlanChecks,     &kPlanCompare,  &kPlanIngest,
+    &kPlanIsolate, &kPlanLinks,       &kPlanMicrobatch, &kPlanMitigate, &kPlanReplicas,
+    &kPlanStandby, &kPlanSurvival,    &kPlanTopology};
 
 Result<Exit> run_plan(const Arguments&) {
   return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them");
