@@ -37,7 +37,8 @@ std::string unread(const std::vector<ProblemRow>& problems, bool json) {
 
 }  // namespace
 
-void print_ledger(const Arguments& arguments, const store::Database& db) {
+void print_ledger(const Arguments& arguments, const store::Database& db,
+                  const std::string& behind) {
   std::string out;
   auto members = db.members();
   sort_rows(members, [](const MemberRow& a, const MemberRow& b) {
@@ -70,7 +71,7 @@ void print_ledger(const Arguments& arguments, const store::Database& db) {
                        lines, used, skipped, rejected);
   const auto problems = db.problems();
   out += unread(problems, json);
-  print(out);
+  print(out + behind);
   for (const ProblemRow& problem : problems)
     remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
 }

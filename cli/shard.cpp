@@ -60,7 +60,6 @@ Result<Exit> ingest_shard(const Arguments& arguments, const rules::RulePack& pac
       }));
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
   if (outcome.already) remark(arguments, "this shard is there already, of the same bundle");
-  print_ledger(arguments, db);
   std::string out;
   if (wants_json(arguments)) {
     nlohmann::ordered_json line{{"shard", shard.number},
@@ -82,7 +81,7 @@ Result<Exit> ingest_shard(const Arguments& arguments, const rules::RulePack& pac
           "{} is one unit of {}, more than an even share: an archive or a file is never divided\n",
           report::visible(unit.path), size_words(unit.size));
   }
-  print(out);
+  print_ledger(arguments, db, out);
   return outcome.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 

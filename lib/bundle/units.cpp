@@ -22,6 +22,7 @@ class Lister final : public Visitor {
   }
   void counted(std::uint64_t entries) override { listing_.entries = entries; }
   void problem(const Problem& problem) override {
+    ++listing_.problems;
     listing_.cut = listing_.cut || problem.code == "bundle.too_many_members";
     listing_.told += problem.path + '\0' + problem.code + '\0' + problem.reason + '\0';
   }

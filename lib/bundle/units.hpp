@@ -13,10 +13,11 @@
 namespace culprit::bundle {
 
 struct Listing {
-  std::vector<Unit> units;    // in the order of walk()
-  std::uint64_t entries = 0;  // against Limits::members: units and folders
-  bool cut = false;           // the limit was hit: units are missing
-  std::string told;           // what walk() tells of the folders themselves, as text
+  std::vector<Unit> units;     // in the order of walk()
+  std::uint64_t entries = 0;   // against Limits::members: units and folders
+  std::uint64_t problems = 0;  // of folders
+  bool cut = false;            // the limit was hit: units are missing
+  std::string told;            // what walk() tells of the folders themselves, as text
 };
 
 // Looks at names and sizes, opens no unit. Errors as walk().

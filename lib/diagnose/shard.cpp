@@ -163,14 +163,37 @@ Result<bool> already_there(const std::string& path,
       .hint("name another file with -d");
 }
 
-Result<> rename_into_place(const std::string& from, const std::string& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  if (!error) return {};
-  return fail("cannot write this database: " + error.message())
-      .at({to, 0})
-      .hint("is the folder writable?");
-}
+// A database that is written beside its place and then renamed. Whatever fails leaves nothing.
+class Part {
+ public:
+  explicit Part(const std::string& path) : whole_(path), part_(path + ".part") {}
+  ~Part() {
+    std::error_code ignored;
+    if (!ours_) return;
+    for (const char* ending : {"", "-wal", "-shm", "-journal"}) fs::remove(part_ + ending, ignored);
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+  const std::string& path() const { return part_; }
+  Result<store::Database> open() {
+    CULPRIT_CHECK(store::make_way(part_));  // or another process is writing it
+    ours_ = true;
+    return store::Database::open(part_, store::Access::create);
+  }
+  Result<> rename() const {
+    std::error_code error;
+    fs::rename(part_, whole_, error);
+    if (!error) return {};
+    return fail("cannot write this database: " + error.message())
+        .at({whole_, 0})
+        .hint("is the folder writable?");
+  }
+
+ private:
+  std::string whole_, part_;
+  bool ours_ = false;
+};
 
 // The rows of meta that say which shard of what this is; all but what reading finds out.
 std::map<std::string, std::string> identity_of(const ReadRequest& request,
@@ -204,7 +227,10 @@ Result<ingest::Summary> read_units(const ReadRequest& request, const ShardReques
                 };
                 return ingest::ingest(division.sources, pack, sink, options);
               }));
-  if (!changed && seen != listed.size()) changed = division.sources.front().path;
+  std::uint64_t problems = 0;  // a folder that could be listed only now, or then
+  for (const bundle::Listing& listing : division.listings) problems += listing.problems;
+  if (!changed && (seen != listed.size() || problems != sink.folder_problems()))
+    changed = division.sources.front().path;
   if (changed)
     return fail("this bundle changed while it was being read")
         .at({*changed, 0})
@@ -248,15 +274,18 @@ Result<ShardOutcome> read_shard(const ReadRequest& request, const ShardRequest& 
   const auto identity = identity_of(request, shard, division, pack, paths);
   CULPRIT_TRY(there, already_there(path, identity));
   if (there && request.manifest.empty() && request.timezone.empty()) {
-    out.already = true;
     CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
     const auto problems = db.problems();
+    // What the disk refused last time it may give now.
+    out.already = std::none_of(problems.begin(), problems.end(), [](const ProblemRow& problem) {
+      return problem.code == "bundle.unreadable";
+    });
     out.incomplete = std::any_of(problems.begin(), problems.end(), loses_input);
-    return out;
+    if (out.already) return out;
   }
-  const std::string part = path + ".part";
+  Part part(path);
   {
-    CULPRIT_TRY(db, store::open_fresh(part));
+    CULPRIT_TRY(db, part.open());
     CULPRIT_CHECK(store::lay_out_shard(db, division.units));
     CULPRIT_CHECK(begin_reading(request, paths, pack, db));
     for (const auto& [key, value] : identity) CULPRIT_CHECK(db.set_meta(key, value));
@@ -269,7 +298,7 @@ Result<ShardOutcome> read_shard(const ReadRequest& request, const ShardRequest& 
         db.set_meta("own_databases", fmt::format("{}", fmt::join(summary.own_databases, ", "))));
     CULPRIT_CHECK(db.finish_shard());
   }
-  CULPRIT_CHECK(rename_into_place(part, path));
+  CULPRIT_CHECK(part.rename());
   return out;
 }
 
@@ -515,10 +544,9 @@ Result<> finish_merge(const Shards& shards, store::Database& db) {
 }
 
 // One try: a shard that turns out to be damaged, or the database.
-Result<std::optional<std::pair<std::uint32_t, Error>>> try_merge(const Shards& shards,
-                                                                 const std::string& part) {
+Result<std::optional<std::pair<std::uint32_t, Error>>> try_merge(const Shards& shards, Part& part) {
   CULPRIT_TRY(order, order_of(shards));
-  CULPRIT_TRY(db, store::open_fresh(part));
+  CULPRIT_TRY(db, part.open());
   CULPRIT_CHECK(begin_merge(shards, db));
   std::vector<std::string> paths;
   for (const store::ShardHead& head : shards.heads) paths.push_back(head.path);
@@ -559,15 +587,11 @@ Result<> check_target(const std::string& path, const Shards& shards) {
 Result<MergeOutcome> merge(const MergeRequest& request, const std::string& path) {
   CULPRIT_TRY(shards, chosen(request));
   CULPRIT_CHECK(check_target(path, shards));
-  const std::string part = path + ".part";
+  Part part(path);
   for (;;) {
     CULPRIT_TRY(damaged, try_merge(shards, part));
     if (!damaged) break;
-    if (!request.partial) {
-      std::error_code ignored;
-      fs::remove(part, ignored);
-      return std::move(damaged->second);
-    }
+    if (!request.partial) return std::move(damaged->second);
     store::ShardHead& head = shards.heads[damaged->first];
     request.remark(fmt::format("{}: not merged: {}", head.path, damaged->second.what));
     head = {};
@@ -577,11 +601,11 @@ Result<MergeOutcome> merge(const MergeRequest& request, const std::string& path)
   MergeOutcome out;
   out.missing = shards.missing();
   {
-    CULPRIT_TRY(db, store::Database::open(part, store::Access::read));
+    CULPRIT_TRY(db, store::Database::open(part.path(), store::Access::read));
     const auto problems = db.problems();
     out.incomplete = std::any_of(problems.begin(), problems.end(), loses_input);
   }
-  CULPRIT_CHECK(rename_into_place(part, path));
+  CULPRIT_CHECK(part.rename());
   return out;
 }
 

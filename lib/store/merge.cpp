@@ -123,8 +123,13 @@ class ShardReader final : public RowIds {
     if (!statement.next()) return false;
     RowReader reader(statement);
     reader.read(row);
-    taken_[table] = reader.row();
-    return true;
+    return advance(table, reader.row());
+  }
+  // The pages of a damaged table may lead in circles: rows that do not rise end it.
+  bool advance(std::size_t table, std::int64_t row) {
+    const bool rises = row > taken_[table];
+    taken_[table] = row;
+    return rises;
   }
 
   bool peek() {
@@ -134,9 +139,11 @@ class ShardReader final : public RowIds {
                    "tape_id LIMIT 1");
     next.bind(tape_);
     if (!next.next()) return false;
-    tape_ = next.integer();
-    place_ = static_cast<std::uint64_t>(next.integer());
+    const std::int64_t before = std::exchange(tape_, next.integer());
+    place_ = tape_ > before ? static_cast<std::uint64_t>(next.integer()) : 0;
     entries_ = next.text();
+    // What stands at no place is damage.
+    if (tape_ <= before) entries_ = std::string(1, '\xff');
     return true;
   }
 
@@ -197,12 +204,11 @@ class ShardReader final : public RowIds {
     if (code == tape::kManifest) {
       Manifest manifest;
       manifest.document = statement.text();
-      taken_[code] = statement.integer();
       sink_->put(manifest, {member_here_, 0, 0, 0});
-      return true;
+      return advance(code, statement.integer());
     }
-    taken_[code] = statement.integer_at(statement.columns() - 1);
-    return sink_->put(code, statement, *this);
+    return advance(code, statement.integer_at(statement.columns() - 1)) &&
+           sink_->put(code, statement, *this);
   }
 
   std::optional<std::int64_t> stack(std::int64_t there) {
@@ -210,12 +216,14 @@ class ShardReader final : public RowIds {
     if (known != stacks_.end()) return known->second;
     if (!open_->frames)
       open_->frames = Statement(open_->db.handle(),
-                                "SELECT function, file, line, module, native FROM stack_frame JOIN "
-                                "frame USING (frame_id) WHERE stack_id=? ORDER BY depth");
+                                "SELECT depth, function, file, line, module, native FROM "
+                                "stack_frame JOIN frame USING (frame_id) WHERE stack_id=? ORDER BY "
+                                "depth");
     Statement& s = open_->frames;
     s.bind(there);
     std::vector<Frame> frames;
     while (s.next()) {
+      if (s.integer() != static_cast<std::int64_t>(frames.size())) return std::nullopt;
       Frame& f = frames.emplace_back();
       f.function = s.text();
       f.file = s.text();
@@ -248,10 +256,10 @@ Result<ShardHead> ShardReader::head(const std::string& path) {
   CULPRIT_TRY(db, Database::open(path, Access::read));
   ShardHead head;
   head.path = path;
-  Statement rows(db.handle(), "SELECT key, value FROM meta");
+  Statement rows(db.handle(), "SELECT key, value FROM meta ORDER BY key");
   while (rows.next()) {
     std::string key = rows.text();
-    head.meta[std::move(key)] = rows.text();
+    if (!head.meta.emplace(std::move(key), rows.text()).second) break;  // pages in a circle
   }
   CULPRIT_CHECK(db.read_to_the_end());
   const std::string shard = head.get("shard");
@@ -277,16 +285,17 @@ Result<std::vector<ListedUnit>> ShardReader::units(const ShardHead& head) {
   CULPRIT_TRY(db, Database::open(head.path, Access::read));
   std::vector<ListedUnit> out;
   Statement rows(db.handle(),
-                 "SELECT source, path, size, mtime_s, shard FROM shard_unit ORDER BY unit");
+                 "SELECT unit, source, path, size, mtime_s, shard FROM shard_unit ORDER BY unit");
   bool good = true;
   while (good && rows.next()) {
     ListedUnit& one = out.emplace_back();
+    const bool next = rows.integer() == static_cast<std::int64_t>(out.size());
     const std::int64_t source = rows.integer();
     one.unit.path = rows.text();
     one.unit.size = static_cast<std::uint64_t>(rows.integer());
     one.unit.mtime_s = rows.integer();
     const std::int64_t shard = rows.integer();
-    good = source >= 1 && source <= kMostShards && shard >= 1 && shard <= head.count;
+    good = next && source >= 1 && source <= kMostShards && shard >= 1 && shard <= head.count;
     one.source = static_cast<std::uint32_t>(source - 1);
     one.shard = static_cast<std::uint32_t>(shard - 1);
   }

@@ -16,7 +16,7 @@
 
 namespace culprit::store {
 
-Result<Database> open_fresh(const std::string& path) {
+Result<> make_way(const std::string& path) {
   sqlite3* raw = nullptr;
   int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
                              nullptr);  // missing: fails, and nothing is in the way
@@ -31,7 +31,7 @@ Result<Database> open_fresh(const std::string& path) {
   std::error_code error;
   for (const char* ending : {"", "-wal", "-shm", "-journal"})
     std::filesystem::remove(path + ending, error);
-  return Database::open(path, Access::create);
+  return {};
 }
 
 Result<> lay_out_shard(Database& db, std::span<const ListedUnit> units) {
@@ -91,6 +91,7 @@ struct ShardSink::Tape {
   std::string entries;
   std::uint64_t place = 0, count = 0;
   std::uint8_t last = 0;
+  std::uint64_t folder_problems = 0;
   GroupId groups{};  // the last one that was new
 };
 
@@ -148,7 +149,10 @@ void ShardSink::end_member(const MemberRow& row) {
 
 void ShardSink::problem(const std::string& path, const std::string& code,
                         const std::string& reason) {
-  if (tape_->place % 2 == 0 && !tape_->of_folders) return;
+  if (tape_->place % 2 == 0) {
+    ++tape_->folder_problems;
+    if (!tape_->of_folders) return;
+  }
   tape_->end_run();
   tape_->entries += static_cast<char>(tape::kProblem);
   for (const std::string_view text :
@@ -156,6 +160,8 @@ void ShardSink::problem(const std::string& path, const std::string& code,
     tape::put_text(tape_->entries, text);
   tape_->behind.problem(path, code, reason);
 }
+
+std::uint64_t ShardSink::folder_problems() const { return tape_->folder_problems; }
 
 std::string ShardSink::finish() {
   tape_->end_run();

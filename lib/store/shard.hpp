@@ -24,9 +24,8 @@ struct ListedUnit {
   std::uint32_t source = 0, shard = 0;  // from 0
 };
 
-// A new database at `path` that nobody else writes: one that a dead process left there is removed.
-// Errors: somebody is writing it.
-Result<Database> open_fresh(const std::string& path);
+// Removes a database that a dead process left at `path`. Errors: somebody is writing it.
+Result<> make_way(const std::string& path);
 
 // Makes a database one of a shard: before begin_ingest().
 Result<> lay_out_shard(Database& db, std::span<const ListedUnit> units);
@@ -52,6 +51,8 @@ class ShardSink final : public MemberSink {
   void problem(const std::string& path, const std::string& code,
                const std::string& reason) override;
 
+  // How many problems were told of folders.
+  std::uint64_t folder_problems() const;
   // After the last fact: writes what is left; the digest of everything.
   std::string finish();
 

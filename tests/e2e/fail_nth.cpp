@@ -280,6 +280,23 @@ int main(int argc, char** argv) {
   judge.judge({"classify, killed", classify, "write", kKilled}, ingested);
   judge.judge({"diagnose, memory", diagnose, "memory", kExhausted}, nothing);
   judge.judge({"ingest of two, memory", joined, "memory", kExhausted}, nothing);
+  const std::string first = place + "/1.db", second = place + "/2.db";
+  const Words shard{"ingest", bundle, other, "--shard", "1/2", "-q", "-d", first};
+  const Words merge{"merge", first, second, "-q", "-d", db};
+  const auto sharded = [&] {
+    fs::create_directories(place);
+    for (const auto& [number, path] : {std::pair{"1/2", first}, {"2/2", second}})
+      if (!judge.run({"ingest", bundle, other, "--shard", number, "-q", "-d", path}, {}).finished())
+        std::printf("nothing to merge\n");
+  };
+  judge.judge({"shard", shard, "write", kFull}, nothing);
+  judge.judge({"shard, reading", shard, "read", kUnreadable}, nothing);
+  judge.judge({"shard, killed", shard, "write", kKilled}, nothing);
+  judge.judge({"shard, memory", shard, "memory", kExhausted}, nothing);
+  judge.judge({"merge", merge, "write", kFull}, sharded);
+  judge.judge({"merge, reading", merge, "read", kUnreadable}, sharded);
+  judge.judge({"merge, killed", merge, "write", kKilled}, sharded);
+  judge.judge({"merge, memory", merge, "memory", kExhausted}, sharded);
   const std::string archive = scratch.path() + "/job.tar.gz";
   const std::string packing =
       "tar -C '" + std::string(argv[2]) + "' -czf '" + archive + "' nan-loss";
