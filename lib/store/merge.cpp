@@ -30,7 +30,7 @@ class ShardReader final : public RowIds {
   Result<> open() {
     if (is_open()) return {};
     CULPRIT_TRY(db, Database::open(path_, Access::read));
-    open_ = std::make_unique<Open>(Open{std::move(db), {}, {}});
+    open_ = std::make_unique<Open>(Open{std::move(db), {}, {}, {}});
     sqlite3_exec(open_->db.handle(), "PRAGMA cache_size=-256", nullptr, nullptr, nullptr);
     return {};
   }
@@ -80,7 +80,7 @@ class ShardReader final : public RowIds {
   struct Open {
     Database db;  // outlives the statements
     std::array<Statement, kTables> rows;
-    Statement frames;
+    Statement tape, frames;
   };
 
   // "columns FROM table" of a code.
@@ -134,11 +134,15 @@ class ShardReader final : public RowIds {
 
   bool peek() {
     if (entries_) return true;
-    Statement next(open_->db.handle(),
-                   "SELECT tape_id, place, entries FROM shard_tape WHERE tape_id>? ORDER BY "
-                   "tape_id LIMIT 1");
-    next.bind(tape_);
-    if (!next.next()) return false;
+    Statement& next = open_->tape;
+    if (over_) return false;  // SQLite would begin anew
+    if (!next) {
+      next = Statement(open_->db.handle(),
+                       "SELECT tape_id, place, entries FROM shard_tape WHERE tape_id>? ORDER BY "
+                       "tape_id");
+      next.bind(tape_);
+    }
+    if (!next.next()) return over_ = true, false;
     const std::int64_t before = std::exchange(tape_, next.integer());
     place_ = tape_ > before ? static_cast<std::uint64_t>(next.integer()) : 0;
     entries_ = next.text();
@@ -240,6 +244,7 @@ class ShardReader final : public RowIds {
   std::string path_;
   std::unique_ptr<Open> open_;
   std::int64_t tape_ = 0;  // the last row of it
+  bool over_ = false;      // and it was the last
   std::uint64_t place_ = 0;
   std::optional<std::string> entries_;         // of that row, not repeated yet
   std::array<std::int64_t, kTables> taken_{};  // the last rowid of each table
