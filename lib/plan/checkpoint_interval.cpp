@@ -93,6 +93,8 @@ Result<double> best_of_trace(const CheckpointTrace& trace, const CheckpointParam
     for (double k = 1; trace.runs[i] / k > params.stall && trace.runs[i] / k >= least; ++k)
       attempt(trace.runs[i] / k - params.stall);
   }
+  // A last run that did not fail loses nothing where it never saves.
+  attempt(std::max(longest, trace.runs.back()));
   return best;
 }
 

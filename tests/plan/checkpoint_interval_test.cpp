@@ -35,6 +35,15 @@ TEST(CheckpointInterval, TheTraceByHand) {
   EXPECT_NEAR(trace_share(49, {{100, 50}, false}, p), (98 + 49) / 160.0, 1e-12);
 }
 
+// A run of 10 that failed, and one of 900 that did not: saves of 5 cost the long one more than the
+// short one loses.
+TEST(CheckpointInterval, ALongRunThatDidNotFailMayNeedNone) {
+  const CheckpointTrace trace{{10, 900}, false};
+  const CheckpointParams p{100, 5, 0, 0};
+  EXPECT_NEAR(*best_of_trace(trace, p), 900, 1e-9);
+  EXPECT_NEAR(trace_share(900, trace, p), 900.0 / 910, 1e-12);
+}
+
 TEST(CheckpointInterval, RefusesWhatIsNoTime) {
   EXPECT_FALSE(checkpoint_interval({0, 1, 0, 0}));
   EXPECT_FALSE(checkpoint_interval({1, 0, 0, 0}));
