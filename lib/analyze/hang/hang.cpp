@@ -589,6 +589,7 @@ class Join {
   Suspect from_sink(const StackSink& sink) {
     Suspect s;
     s.kind = sink.stage.operation == "leaving" ? StopKind::left_early
+             : !sink.crossed.empty()           ? StopKind::mismatch
              : sink.unheard                    ? StopKind::no_dump
              : sink.elsewhere                  ? StopKind::host_stopped
                                                : StopKind::network;
@@ -612,6 +613,10 @@ class Join {
     s.why = sink.unheard     ? say(Phrase::no_stack_of_it)
             : sink.elsewhere ? say(Phrase::it_is_in_none, sink.waiting, s.reason)
                              : say(Phrase::all_in_none_finishes, in_what(sink.stage));
+    if (!sink.crossed.empty()) {
+      s.confidence = confidence::kMismatch;
+      s.why = sink.crossed;
+    }
     if (s.kind == StopKind::network) keep_within(s);
     if (s.within) {
       s.confidence = std::min(

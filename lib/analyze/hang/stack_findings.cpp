@@ -142,6 +142,9 @@ void say_of(const StackSink& s, const Text& known, Finding& f) {
     f.title = say(Phrase::rank_without_stack);
     f.outcome = Outcome::not_enough_evidence;
     f.why = say(Phrase::others_wait_no_stack, known, s.waiting, who);
+  } else if (!s.crossed.empty()) {
+    f.title = say(Phrase::call_differently);
+    f.why = known + say(Phrase::and_besides, s.crossed) + say(Phrase::full_stop);
   } else if (worker) {
     f.title = say(Phrase::worker_waited_for);
     f.why = say(Phrase::waits_for_worker, known, who, describe(s.stage), at, s.waiting);

@@ -1,3 +1,4 @@
+// Who stands where, who is the exception, and who waits for whom.
 #include "analyze/hang/stacks.hpp"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/hang/crossed_calls.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -931,6 +933,8 @@ class Aggregation {
       return s.unheard && (too_many_unheard || somebody_else);
     });
     for (StackSink& sink : report_.sinks) fill(sink, placed);
+    if (report_.sinks.empty())
+      if (const auto crossed = crossed_calls(report_.waits)) blame_branch(*crossed, placed);
     find_storage(machines.size());
     report_.confidence = confidence();
   }
@@ -1016,6 +1020,29 @@ class Aggregation {
     // touches neither GPU nor network, is it the code.
     sink.program = own && ((s.doing == Doing::compute && runs && sink.role == "dataloader") ||
                            (s.doing == Doing::lock && s.decided == s.where));
+  }
+
+  // The fewer are named, and the line at which their way parts from that of the others.
+  void blame_branch(const CrossedCalls& crossed, const Topology& placed) {
+    const Process* one = trainer(crossed.ranks.front());
+    const Process* other = trainer(crossed.others.front());
+    if (one == nullptr || other == nullptr) return;
+    const auto stack_of = [&](const Process& p) {
+      return static_cast<std::size_t>(facts_.samples[p.shown.sample].stack);
+    };
+    Stage at = one->shown.stage;
+    at.where = branch_of(facts_.stacks, stack_of(*one), stack_of(*other));
+    if (at.where < 0 ||
+        rules::library_file(facts_.stacks.frames[static_cast<std::size_t>(at.where)].file))
+      return;  // their ways part within a library: the program called it in one place
+    StackSink sink;
+    sink.ranks = crossed.ranks;
+    sink.stage = at;
+    sink.waiting = crossed.others.size();
+    sink.crossed = say(Phrase::calls_cross, to_ranges(crossed.ranks), crossed.ranks.size(),
+                       crossed.operation, crossed.others.size(), crossed.operation_of_others);
+    fill(sink, placed);
+    report_.sinks.push_back(std::move(sink));
   }
 
   // A trainer that waits for data waits for its own workers: one that is not idle is what it waits

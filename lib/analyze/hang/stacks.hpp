@@ -106,6 +106,7 @@ struct StackSink {
   std::size_t waiting = 0;           // ranks that wait for it, directly or not
   bool elsewhere = false;            // in no collective at all
   bool unheard = false;              // there is no stack of it
+  Text crossed;  // they and others of their group called collectives in different orders: how
   // In the program's own code, and no wait that Python does not show: a worker's thread runs, or it
   // stands on a lock of that code.
   bool program = false;
