@@ -50,6 +50,7 @@ struct Case {
   bool completed = false;            // a closing line of the framework or the scheduler's COMPLETED
   std::size_t hosts_with_output = 0;  // of which it holds training output
   std::size_t hosts_heard = 0;        // of which the bundle holds any word of their own
+  std::set<Host> pod_nodes;           // on which the job's pods ran, as a list of pods says
   std::set<Host> machines;            // hosts that more than the name of an output file tells of
   std::size_t ranks = 0;              // world size, or the ranks named
   bool has_rank_map = false;          // ranks are tied to hosts

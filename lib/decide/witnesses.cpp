@@ -1,6 +1,7 @@
 // What bears out a fault that a machine reports.
 #include "decide/witnesses.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "decide/candidate.hpp"
@@ -29,6 +30,15 @@ bool told_by_program(const Finding& f) {
          (line == nullptr || line->speaker == Speaker::job) && f.hosts.size() == 1 &&
          (f.traits.has(Trait::by_gpu) || f.cause == CauseKind::machine ||
           f.cause == CauseKind::crash || f.cause == CauseKind::device_or_program);
+}
+
+// A book of the cluster tells of some node, at no known time, and nothing says that the job ran
+// there: it may be of another job, or of another day.
+bool node_of_any_job(const Case& incident, const Finding& f) {
+  const auto& hosts = incident.job_hosts;
+  return f.traits.has(Trait::node_missed) && !f.start && f.host &&
+         !std::binary_search(hosts.begin(), hosts.end(), *f.host) &&
+         incident.pod_nodes.count(*f.host) == 0;
 }
 
 // A machine's own log tells that some process crashed, of which the job may have none.
@@ -85,7 +95,8 @@ void Witnesses::note_lost_processes(const Finding& f) {
 }
 
 bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
-  if ((f.origin == Origin::any && !crash_of_any_process(f, kind)) ||
+  if ((f.origin == Origin::any && !crash_of_any_process(f, kind) &&
+       !node_of_any_job(incident_, f)) ||
       (!incident_.any_training_output && !broken_.any))
     return true;
   // What most hosts of the job report, and no line takes back, they report of one thing that they

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "analyze/facts/job_pods.hpp"
 #include "analyze/facts/identity.hpp"
 #include "analyze/facts/job_life.hpp"
 #include "analyze/facts/rank_map.hpp"
@@ -150,6 +151,7 @@ decide::Case case_of(const Resolved& resolved) {
     if (i.source == "pod" && i.host)
       incident.kubernetes_nodes.emplace(analyze::short_host(*i.host), *i.host);
   incident.processes = processes_of_job(facts);
+  incident.pod_nodes = analyze::nodes_of_pods(facts);
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
   incident.mixed_clocks = !facts.zone_known && mixed_clocks(facts);

@@ -930,6 +930,17 @@ TEST(DistributedErrors, AFewReportersNeedManyThatWereHeard) {
   EXPECT_NE(judged(8), Action::isolate) << "half of all was not heard";
 }
 
+TEST(Machines, ANodeThatABookOfTheClusterMissesMustBeTheJobs) {
+  Finding missed = machine("n03", 0, "slurm_node_fail");
+  missed.start = missed.end = std::nullopt;
+  missed.alerts.clear();
+  missed.origin = Origin::any;
+  Case c = job({missed, timeouts(110 * kMinute)});
+  EXPECT_NE(decide::decide(c).action, Action::isolate) << "of another job, or of another day";
+  c.pod_nodes = {Host("n03")};
+  EXPECT_EQ(decide::decide(c).action, Action::isolate);
+}
+
 TEST(Machines, ADiskIsCheckedWhereNothingTellsOfTheJob) {
   Finding disk = finding("disk_medium_error", Severity::critical, Role::root, Scope::host_local,
                          "n03", 100 * kMinute, Symptom::disk_fault);

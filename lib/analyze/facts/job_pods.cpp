@@ -105,10 +105,15 @@ std::set<Host> nodes_of_pods(const Facts& facts) {
     if (i.source == "pod" && i.host && i.address) placed.push_back(&i);
   if (placed.empty()) return {};  // most bundles; whose pods they are takes a walk over all files
   const JobPods pods(facts);
-  std::set<Host> out;
-  for (const IdentityRow* i : placed)
-    if (pods.ours(*i->address)) out.insert(short_host(*i->host));
-  return out;
+  std::set<Host> ours, all;
+  std::set<std::string> workloads;
+  for (const IdentityRow* i : placed) {
+    workloads.insert(pod_stem(*i->address));
+    all.insert(short_host(*i->host));
+    if (pods.ours(*i->address)) ours.insert(short_host(*i->host));
+  }
+  // A listing of one workload was made for the job.
+  return ours.empty() && workloads.size() == 1 && placed.size() > 1 ? all : ours;
 }
 
 }  // namespace culprit::analyze

@@ -411,8 +411,7 @@ class WaitFor {
     std::vector<Leaf> mismatches;
     for (std::uint32_t i = 0; i < ops_.size() && mismatches.size() < kMostLeaves; ++i) {
       Leaf leaf;
-      // What torch compared and found different is different, whatever sizes may do elsewhere.
-      if (!ops_[i].p2p && disagree(ops_[i], leaf, !source_.compared)) {
+      if (!ops_[i].p2p && disagree(ops_[i], leaf)) {
         leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) -
                        static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
         leaf.confidence = 1;
@@ -533,20 +532,19 @@ class WaitFor {
   }
 
   // Whether the ranks in one operation do not do the same; fills the leaf with the smaller party.
-  // names_only: whatever the sizes are.
-  bool disagree(const Op& o, Leaf& leaf, bool names_only = false) const {
+  bool disagree(const Op& o, Leaf& leaf) const {
     std::map<std::string, std::vector<Rank>> kinds;
     std::map<std::string, const CollectiveSample*> shown;
     for (const Member& m : groups_[o.group].members) {
       if (m.head != o.sequence || m.sample == nullptr) continue;
       const CollectiveRow& row = m.sample->row;
-      const bool loose = names_only || (!source_.compared && sizes_may_differ(row.operation));
+      const bool loose = !source_.compared && sizes_may_differ(row.operation);
       const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) +
                                (loose || row.types.empty() ? "" : " " + row.types);
       kinds[kind].push_back(m.rank);
       shown.emplace(kind, m.sample);
     }
-    if (kinds.size() < 2) return !names_only && uneven(o, leaf);
+    if (kinds.size() < 2) return uneven(o, leaf);
     std::vector<std::pair<std::string, std::vector<Rank>>> sides(kinds.begin(), kinds.end());
     sort_rows(sides,
               [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
