@@ -172,7 +172,11 @@ std::optional<Answer> slow_setting(Walk& w) {
   for (const std::string& id : others.because)
     if (because.size() < 6) because.push_back(id);
   Verdict& v = w.verdict;
-  const bool sure = !others.because.empty() || odd.size() > 1;
+  // Two settings agree; two lines of one kernel are one witness.
+  const auto settings = std::count_if(odd.begin(), odd.end(), [](const Finding* one) {
+    return std::holds_alternative<SettingFacts>(one->facts);
+  });
+  const bool sure = !others.because.empty() || settings > 1;
   const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
   v.action = !sure ? Action::checks : device ? Action::isolate : Action::repair;
   v.precision = sure ? Precision::exact : Precision::candidates;

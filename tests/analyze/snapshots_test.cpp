@@ -43,6 +43,15 @@ TEST(Snapshots, ATenthLessIsWhatHealthyOnesDo) {
   EXPECT_EQ(odd(readings("DCGM_FI_DEV_SM_CLOCK", {1935, 1950, 1935, 1920, 1740, 1950})), Names{});
 }
 
+TEST(Snapshots, AnIdleOneIsNotSlow) {
+  EXPECT_EQ(odd(readings("DCGM_FI_DEV_SM_CLOCK", {1935, 1950, 1935, 1920, 345, 1950})), Names{});
+  EXPECT_EQ(odd(readings("DCGM_FI_DEV_SM_CLOCK", {1935, 1950, 1935, 1920, 0, 1950})), Names{});
+}
+
+TEST(Snapshots, AnotherModelIsNotSlow) {
+  EXPECT_EQ(odd(readings("DCGM_FI_DEV_SM_CLOCK", {1980, 1980, 1980, 1980, 1410, 1980})), Names{});
+}
+
 TEST(Snapshots, HalfOfACrowdIsASecondCrowd) {
   EXPECT_EQ(odd(readings("DCGM_FI_DEV_SM_CLOCK", {1935, 1935, 1935, 905, 905, 905})), Names{});
 }

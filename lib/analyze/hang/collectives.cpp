@@ -1,6 +1,7 @@
 #include "analyze/hang/collectives.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -41,8 +42,12 @@ bool sizes_may_differ(std::string_view operation) {
   return false;
 }
 
-// Elements of "in [[4, 16], [8]] out [[72]]": 72 and 72. Nothing where it is not of that form.
+// Elements of "in [[4, 16], [8]] out [[72]]", and of "numel in 72 out 72": 72 and 72. Nothing where
+// it is not of either form.
 std::optional<std::pair<double, double>> elements(std::string_view sizes) {
+  if (double in = 0, given = 0;
+      std::sscanf(std::string(sizes).c_str(), "numel in %lf out %lf", &in, &given) == 2)
+    return std::pair(in, given);
   const std::size_t out = sizes.find(" out ");
   if (!sizes.starts_with("in ") || out == std::string_view::npos) return std::nullopt;
   const auto count = [](std::string_view list) {
@@ -411,7 +416,7 @@ class WaitFor {
     std::vector<Leaf> mismatches;
     for (std::uint32_t i = 0; i < ops_.size() && mismatches.size() < kMostLeaves; ++i) {
       Leaf leaf;
-      if (!ops_[i].p2p && disagree(ops_[i], leaf)) {
+      if (!ops_[i].p2p && disagree(ops_[i], leaf, true)) {
         leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) -
                        static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
         leaf.confidence = 1;
@@ -532,19 +537,31 @@ class WaitFor {
   }
 
   // Whether the ranks in one operation do not do the same; fills the leaf with the smaller party.
-  bool disagree(const Op& o, Leaf& leaf) const {
+  // anywhere: not all are known to be in it. What moves is then compared, not how it is shaped, and
+  // only where each of them tells.
+  bool disagree(const Op& o, Leaf& leaf, bool anywhere = false) const {
+    const auto here = [&](const Member& m) { return m.head == o.sequence && m.sample != nullptr; };
+    const auto& members = groups_[o.group].members;
+    const bool counted = std::all_of(members.begin(), members.end(), [&](const Member& m) {
+      return !here(m) || elements(m.sample->row.sizes).has_value();
+    });
     std::map<std::string, std::vector<Rank>> kinds;
     std::map<std::string, const CollectiveSample*> shown;
-    for (const Member& m : groups_[o.group].members) {
-      if (m.head != o.sequence || m.sample == nullptr) continue;
+    for (const Member& m : members) {
+      if (!here(m)) continue;
       const CollectiveRow& row = m.sample->row;
       const bool loose = !source_.compared && sizes_may_differ(row.operation);
-      const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) +
-                               (loose || row.types.empty() ? "" : " " + row.types);
+      std::string kind = row.operation;
+      if (anywhere && !source_.compared) {
+        if (counted && !loose) kind += fmt::format(" of {:.0f}", elements(row.sizes)->first);
+      } else if (!loose) {
+        kind +=
+            (row.sizes.empty() ? "" : " " + row.sizes) + (row.types.empty() ? "" : " " + row.types);
+      }
       kinds[kind].push_back(m.rank);
       shown.emplace(kind, m.sample);
     }
-    if (kinds.size() < 2) return uneven(o, leaf);
+    if (kinds.size() < 2) return !(anywhere && !source_.compared) && uneven(o, leaf);
     std::vector<std::pair<std::string, std::vector<Rank>>> sides(kinds.begin(), kinds.end());
     sort_rows(sides,
               [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });

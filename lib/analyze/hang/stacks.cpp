@@ -933,7 +933,9 @@ class Aggregation {
       return s.unheard && (too_many_unheard || somebody_else);
     });
     for (StackSink& sink : report_.sinks) fill(sink, placed);
-    if (report_.sinks.empty())
+    // Where no chain of waits has an end outside of all collectives, calls may have crossed.
+    if (std::none_of(report_.sinks.begin(), report_.sinks.end(),
+                     [](const StackSink& s) { return s.elsewhere || s.unheard; }))
       if (const auto crossed = crossed_calls(report_.waits)) blame_branch(*crossed, placed);
     find_storage(machines.size());
     report_.confidence = confidence();
@@ -1042,7 +1044,7 @@ class Aggregation {
     sink.crossed = say(Phrase::calls_cross, to_ranges(crossed.ranks), crossed.ranks.size(),
                        crossed.operation, crossed.others.size(), crossed.operation_of_others);
     fill(sink, placed);
-    report_.sinks.push_back(std::move(sink));
+    report_.sinks = {std::move(sink)};
   }
 
   // A trainer that waits for data waits for its own workers: one that is not idle is what it waits

@@ -26,7 +26,7 @@ double score_of(double value, const Crowd& crowd, const rules::Metric& metric,
                 std::max(metric.floor_relative, params.least_effect) * std::abs(crowd.center)});
   const bool bad = (beyond > 0 && metric.bad != rules::MetricSide::low) ||
                    (beyond < 0 && metric.bad != rules::MetricSide::high);
-  if (!bad || std::abs(beyond) < effect) return 0;
+  if (!bad || std::abs(beyond) < effect || value < params.idle * crowd.center) return 0;
   return crowd.scale > 0 ? std::min(kHighestScore, std::abs(beyond) / crowd.scale) : kHighestScore;
 }
 

@@ -1,8 +1,8 @@
 // One reading of each machine: nvidia-smi run once, a scrape of an exporter, a table of a few rows.
 //
 // A search for what lasts (outliers.hpp) has nothing to work on there. Yet some metrics prove by a
-// single reading that a device is slow while it is so: a clock far below its peers', a reason for
-// which it is held down, lanes that are missing (`slows` in rules/tables/metrics.json). They make
+// single reading that a device is slow while it is so: a clock far below its peers', or a reason
+// for which it is held down (`slows` in rules/tables/metrics.json). They make
 // nobody a suspect by themselves: only a job that is known to be slow asks for them.
 #pragma once
 
@@ -16,10 +16,11 @@
 namespace culprit::analyze {
 
 struct SnapshotParams {
-  double least_effect = 0.2;  // of the crowd's value; clocks of healthy GPUs differ by less
-  double threshold = 3.5;     // robust deviations (Iglewicz & Hoaglin 1993)
-  double most = 1.0 / 3;      // more of a crowd are a second crowd
-  std::size_t least = 4;      // entities of a crowd
+  double least_effect = 0.35;  // of the crowd's value; clocks of other models differ by less
+  double idle = 0.25;          // of the crowd's value: lower ones are idle, or could not be read
+  double threshold = 3.5;      // robust deviations (Iglewicz & Hoaglin 1993)
+  double most = 1.0 / 3;       // more of a crowd are a second crowd
+  std::size_t least = 4;       // entities of a crowd
 };
 
 // Who stands out in `readings` (one value an entity, the last), by metric and entity; method

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analyze/facts/job_life.hpp"
 #include "analyze/metrics/crowd.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
@@ -93,6 +94,7 @@ class Joined {
         own_(own),
         outliers_(metrics.outliers),
         readings_(metrics.readings),
+        job_hosts_(hosts_of_job(facts)),
         compared_(metrics.judged > 0),
         classified_(classified),
         params_(params) {
@@ -313,12 +315,19 @@ class Joined {
         if (o.known != nullptr &&
             overlap(*start, *end, o.outlier.start, o.outlier.end) >= params_.matching)
           add_metric(leads, o);
-    // A single reading counts while it may have been taken in the stretch.
-    const auto read_before = [&](const MetricOutlier& o) {
-      return start && o.outlier.start != kNoValue && o.outlier.start < *start;
-    };
     for (const MetricOutlier& o : readings_)
-      if (!read_before(o) && !o.evidence.empty()) add_metric(leads, o);
+      if (!o.evidence.empty() && may_explain(o, start, end)) add_metric(leads, o);
+  }
+
+  // A single reading counts that was taken in the stretch. Of one at no known time a reason for
+  // which hardware holds a GPU down does: an idle one has none.
+  bool may_explain(const MetricOutlier& o, const std::optional<Nanoseconds>& start,
+                   const std::optional<Nanoseconds>& end) const {
+    if (!job_hosts_.empty() && !o.host.empty() &&
+        !std::binary_search(job_hosts_.begin(), job_hosts_.end(), o.host))
+      return false;
+    if (o.outlier.start == kNoValue || !start || !end) return o.known->zero_above.has_value();
+    return o.outlier.start >= *start && o.outlier.start <= *end;
   }
 
   void add_metric(std::vector<Lead>& leads, const MetricOutlier& o) const {
@@ -511,6 +520,7 @@ class Joined {
   const FailSlow& report_;
   std::span<const OwnWork> own_;
   std::span<const MetricOutlier> outliers_, readings_;
+  const std::vector<Host> job_hosts_;  // sorted; empty: not known
   bool compared_;
   std::span<const Finding> classified_;
   const SlowJobParams& params_;
