@@ -243,7 +243,9 @@ mcp::Tool sql_tool(const Served& served) {
 
 mcp::Tool timeline_tool(const Served& served) {
   const Json moment{{"type", "string"},
-                    {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}(:[0-9]{2}(:[0-9]{2})?)?)?$"},
+                    {"pattern",
+                     "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+                     "(T([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9])?)?)?$"},
                     {"description", "UTC, down to the second or shorter: 2026-11-21T03:19"}};
   return {"timeline", "Events in order",
           "Lines that a rule knows, in the order of time, each with file and line.",

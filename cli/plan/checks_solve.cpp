@@ -91,6 +91,10 @@ Result<std::vector<NamedOutcome>> outcomes_of_table(std::string bytes, const std
       return complaint(fmt::format("'{}' is no outcome", outcome->cells[r]),
                        "pass or fail; a check that was not run is left out");
     Hostlist list = expand_hostlist(hosts->cells[r]);
+    if (list.capped)
+      return complaint(
+          fmt::format("'{}' names more than {} hosts", hosts->cells[r], list.hosts.size()),
+          "divide the row, or leave out what nobody tested");
     if (list.hosts.empty())
       return complaint(fmt::format("'{}' names no hosts", hosts->cells[r]),
                        "a name, or a list such as n[1-2]; quoted when it has commas");

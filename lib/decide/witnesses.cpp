@@ -33,12 +33,14 @@ bool told_by_program(const Finding& f) {
 }
 
 // A book of the cluster tells of some node, at no known time, and nothing says that the job ran
-// there: it may be of another job, or of another day.
+// there: no list of its machines, and nobody collected that one's log. It may be of another job, or
+// of another day.
 bool node_of_any_job(const Case& incident, const Finding& f) {
+  if (!f.traits.has(Trait::node_missed) || f.start || !f.host) return false;
   const auto& hosts = incident.job_hosts;
-  return f.traits.has(Trait::node_missed) && !f.start && f.host &&
-         !std::binary_search(hosts.begin(), hosts.end(), *f.host) &&
-         incident.pod_nodes.count(*f.host) == 0;
+  return !std::binary_search(hosts.begin(), hosts.end(), *f.host) &&
+         incident.pod_nodes.count(*f.host) == 0 && incident.holds.kernel_logs.count(*f.host) == 0 &&
+         incident.holds.outputs.count(*f.host) == 0;
 }
 
 // A machine's own log tells that some process crashed, of which the job may have none.

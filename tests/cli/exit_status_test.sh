@@ -56,6 +56,8 @@ expect 0 'culprit --version'
 expect 0 'culprit help diagnose'
 expect 0 'culprit rules list'
 expect 0 'culprit ingest $S/gpu-off-bus -d a.db'
+printf 'task,hosts,outcome\nEUD,n[1-3],fail\nEUD,n[4-999999999],pass\n' >checks.csv
+expect 3 'culprit plan checks solve checks.csv' 'names more than'
 expect 0 'culprit classify -d a.db'
 expect 0 'culprit report -d a.db'
 expect 0 'culprit --format json report -d a.db'
