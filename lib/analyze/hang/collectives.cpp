@@ -541,6 +541,7 @@ class WaitFor {
   // only where each of them tells.
   bool disagree(const Op& o, Leaf& leaf, bool anywhere = false) const {
     const auto here = [&](const Member& m) { return m.head == o.sequence && m.sample != nullptr; };
+    const bool by_amount = anywhere && !source_.compared;
     const auto& members = groups_[o.group].members;
     const bool counted = std::all_of(members.begin(), members.end(), [&](const Member& m) {
       return !here(m) || elements(m.sample->row.sizes).has_value();
@@ -552,7 +553,7 @@ class WaitFor {
       const CollectiveRow& row = m.sample->row;
       const bool loose = !source_.compared && sizes_may_differ(row.operation);
       std::string kind = row.operation;
-      if (anywhere && !source_.compared) {
+      if (by_amount) {
         if (counted && !loose) kind += fmt::format(" of {:.0f}", elements(row.sizes)->first);
       } else if (!loose) {
         kind +=
@@ -561,7 +562,7 @@ class WaitFor {
       kinds[kind].push_back(m.rank);
       shown.emplace(kind, m.sample);
     }
-    if (kinds.size() < 2) return !(anywhere && !source_.compared) && uneven(o, leaf);
+    if (kinds.size() < 2) return !by_amount && uneven(o, leaf);
     std::vector<std::pair<std::string, std::vector<Rank>>> sides(kinds.begin(), kinds.end());
     sort_rows(sides,
               [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });

@@ -14,21 +14,17 @@ bool any_of_them(const std::vector<Rank>& ranks, const std::vector<Rank>& among)
   });
 }
 
-bool p2p(const std::string& operation) {
-  return operation == "send" || operation == "recv" || operation == "sendrecv";
-}
-
 }  // namespace
 
 std::optional<CrossedCalls> crossed_calls(const std::vector<StackWait>& waits) {
   for (const StackWait& a : waits)
     for (const StackWait& b : waits) {
       if (a.group.empty() || a.group != b.group || a.operation.empty() || b.operation.empty() ||
-          a.operation == b.operation || p2p(a.operation) || p2p(b.operation) ||
+          a.operation == b.operation || is_p2p(a.operation) || is_p2p(b.operation) ||
           a.from.size() >= b.from.size() || !any_of_them(a.from, b.to) ||
           !any_of_them(b.from, a.to))
         continue;
-      return CrossedCalls{a.from, b.from, a.group, a.operation, b.operation};
+      return CrossedCalls{a.from, b.from, a.operation, b.operation};
     }
   return std::nullopt;
 }

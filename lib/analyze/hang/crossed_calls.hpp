@@ -17,7 +17,7 @@ namespace culprit::analyze {
 
 struct CrossedCalls {
   std::vector<Rank> ranks, others;  // the fewer, and those who wait for them; sorted
-  std::string group, operation, operation_of_others;
+  std::string operation, operation_of_others;
 };
 
 // Of the waits of one snapshot; nothing where no two groups of ranks cross, or where as many stand

@@ -55,10 +55,6 @@ struct StackHash {
   }
 };
 
-bool is_p2p(std::string_view operation) {
-  return operation == "send" || operation == "recv" || operation == "sendrecv";
-}
-
 // The facts of a frame; null: the stack refers to one that there is not.
 const FrameFacts* facts_of(std::uint32_t frame, const std::vector<FrameFacts>& facts) {
   return frame < facts.size() ? &facts[frame] : nullptr;
@@ -169,6 +165,10 @@ Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameF
 }
 
 }  // namespace
+
+bool is_p2p(std::string_view operation) {
+  return operation == "send" || operation == "recv" || operation == "sendrecv";
+}
 
 bool Stage::p2p() const { return doing == Doing::collective && is_p2p(operation); }
 

@@ -19,6 +19,9 @@ namespace culprit::analyze {
 
 using rules::Doing;
 
+// send, recv, sendrecv.
+bool is_p2p(std::string_view operation);
+
 struct Stage {
   Doing doing = Doing::unknown;
   std::string_view

@@ -235,39 +235,43 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
     const auto offset = facts.clock_offset(s.member, s.clock);
     const SeriesPoints points = load(s.id);
     const bool timed = offset && !points.times.empty();
-    const auto add = [&](Gathered& to_all, const std::string& name, const std::string& unit,
-                         auto value) {
-      GatheredEntity& to = to_all[{name, unit}][entity];
+    const auto samples_in = [&](Gathered& all, const std::string& name,
+                                const std::string& unit) -> Samples& {
+      GatheredEntity& to = all[{name, unit}][entity];
       if (s.host) to.host = *s.host;
-      Samples& samples = to.by_labels[s.labels];
-      if (&to_all == &readings) {
-        const bool dated = timed && points.times.back() != kNoValue;
-        const Nanoseconds time = dated ? points.times.back() + *offset : 0;
-        if (!samples.times.empty() && (!dated || time < samples.times.back())) return;
-        samples.times.assign(dated ? 1 : 0, time);
-        samples.values.assign(1, value(points.values.back()));
-        return;
-      }
+      return to.by_labels[s.labels];
+    };
+    const auto add = [&](const std::string& name, const std::string& unit, auto value) {
+      Samples& samples = samples_in(metrics, name, unit);
       for (std::size_t i = 0; i < points.size(); ++i)
         if (points.times[i] != kNoValue)
           samples.times.push_back(points.times[i] + *offset),
               samples.values.push_back(value(points.values[i]));
     };
+    const auto add_last = [&](const std::string& name, const std::string& unit, auto value) {
+      Samples& samples = samples_in(readings, name, unit);
+      const bool dated = timed && points.times.back() != kNoValue;
+      const Nanoseconds time = dated ? points.times.back() + *offset : 0;
+      if (!samples.times.empty() && (!dated || time < samples.times.back())) return;
+      samples.times.assign(dated ? 1 : 0, time);
+      samples.values.assign(1, value(points.values.back()));
+    };
     const bool mask = match->metric->name == "gpu_throttle_reasons" &&
                       std::all_of(points.values.begin(), points.values.end(), [](double v) {
                         return std::isnan(v) || v == std::floor(v);  // a mean of masks is none
                       });
-    const auto add_all = [&](Gathered& to) {
-      add(to, metric.first, metric.second, [](double v) { return v; });
+    // The metric, and of a mask each of its reasons.
+    const auto each_of_it = [&](const auto& put) {
+      put(metric.first, metric.second, [](double v) { return v; });
       if (mask)
         for (const auto& [bit, reason] : kReasons)
-          add(to, reason_name(metric.first, reason), {},
+          put(reason_name(metric.first, reason), std::string(),
               [bit = bit](double v) { return is_set(v, bit); });
     };
     if (points.size() > 0 && points.size() <= kFewReadings && (match->metric->slows || mask))
-      add_all(readings);
+      each_of_it(add_last);
     if (timed)
-      add_all(metrics);
+      each_of_it(add);
     else
       ++out.timeless;
   }

@@ -94,7 +94,7 @@ class Joined {
         own_(own),
         outliers_(metrics.outliers),
         readings_(metrics.readings),
-        job_hosts_(hosts_of_job(facts)),
+        job_hosts_(readings_.empty() ? std::vector<Host>() : hosts_of_job(facts)),
         compared_(metrics.judged > 0),
         classified_(classified),
         params_(params) {
