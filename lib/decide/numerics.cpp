@@ -93,6 +93,16 @@ const Finding* fired(const Walk& w, Trait trait) {
   return nullptr;
 }
 
+// The only GPU whose own numbers went wrong, as one rank in one run and as another in the next:
+// what belongs to a rank, its data above all, is left behind when ranks change places.
+std::optional<Subject> wrong_as_several_ranks(const std::map<Subject, Repeated>& seen) {
+  if (seen.size() != 1) return std::nullopt;
+  std::set<Rank> ranks;
+  for (const Finding* f : seen.begin()->second.findings)
+    ranks.insert(f->ranks.begin(), f->ranks.end());
+  return ranks.size() > 1 ? std::optional(seen.begin()->first) : std::nullopt;
+}
+
 // The GPU computes wrongly: `because` says how that was seen.
 Answer corrupts(Walk& w, const Subject& gpu, const Repeated& seen, double confidence,
                 Text because) {
@@ -154,6 +164,12 @@ Answer data_corruption(Walk& w) {
     const auto& [gpu, steps] = *seen.begin();
     return corrupts(w, gpu, steps, confidence::kOtherGpuDiffers,
                     say(Phrase::other_gpu_differs, gpu.id, at(steps.last)));
+  }
+  if (const auto own = repeated_steps(w, Trait::own_numbers);
+      const auto gpu = wrong_as_several_ranks(own)) {
+    const Repeated& runs = own.at(*gpu);
+    return corrupts(w, *gpu, runs, confidence::kSameGpuDiffersAgain,
+                    say(Phrase::own_numbers_wrong_again, gpu->id, at(runs.last)));
   }
   const auto seen = repeated_steps(w, Trait::rerun_same_gpu_differs);
   if (seen.empty()) return ruled_out(say(Phrase::no_step_repeated));

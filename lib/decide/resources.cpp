@@ -36,6 +36,33 @@ std::string shared_path(const std::string& text) {
   return {};
 }
 
+// The growth of memory that led to this want of it; null: none is known.
+const Finding* growth_before(const Case& c, const Cause& cause, const Finding& f) {
+  if (f.symptom != Symptom::cpu_oom || f.remedy == "enlarge_shm") return nullptr;
+  for (const Finding& one : c.findings)
+    if (one.analysis == Analysis::growth && one.outcome == Outcome::fired &&
+        (!cause.start || (*one.start<*cause.start&& * one.end + kHour> * cause.start)))
+      return &one;
+  return nullptr;
+}
+
+// What a program fills on most machines at once it would fill behind any limit.
+Answer filled_by_program(Walk& w, const Cause& c, const Finding& growth) {
+  const Finding& f = *c.findings.front();
+  Verdict& v = w.verdict;
+  std::vector<std::string> supports = ids(c.findings);
+  supports.push_back(growth.id);
+  v.action = Action::rollback;
+  target(v, {SubjectKind::code, "the program"}, confidence::kLimitReached, supports);
+  v.summary = say(Phrase::program_fills_memory, inside(f.title),
+                  c.hosts.empty() ? Text() : say(Phrase::on_place, list(c.hosts)), at(c.start),
+                  inside(growth.title));
+  v.summary += in_its_words(f);
+  next(v, NextKind::plan, say(Phrase::find_what_grows));
+  advise(v, c);
+  return taken(say(Phrase::two_joined, f.event_class, Text()));
+}
+
 }  // namespace
 
 Answer resources(Walk& w) {
@@ -46,6 +73,8 @@ Answer resources(Walk& w) {
   v.action = Action::repair;
   v.symptom = f.symptom;
   v.start = c->start;
+  if (const Finding* growth = growth_before(w.incident, *c, f))
+    return filled_by_program(w, *c, *growth);
   // A full file system that several hosts see, or whose path is a shared one, is no host's.
   const std::string path = shared_path(message_of(f));
   if (f.symptom == Symptom::insufficient_disk_space && (!path.empty() || c->hosts.size() >= 2)) {

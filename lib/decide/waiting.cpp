@@ -248,6 +248,14 @@ Host machine_of(std::span<const Finding* const> sure) {
   return hosts.size() == 1 ? *hosts.begin() : Host();
 }
 
+// It may be of that time: dated so, or without a date in one of several kernel logs, where the
+// stacks chose this machine and knew nothing of its kernel.
+bool while_it_stood(const Walk& w, const Finding& f) {
+  if (!f.start) return w.incident.holds.kernel_logs.size() > 1;
+  return *f.start + f.uncertainty >= *w.incident.last_progress - w.params.went_on &&
+         (!w.first.first_consequence || *f.start <= *w.first.first_consequence);
+}
+
 // What the kernel of that machine alone reports while the job stood still: a source that knows
 // nothing of collectives.
 const Finding* kernel_of_machine(const Walk& w, const Host& host) {
@@ -256,12 +264,11 @@ const Finding* kernel_of_machine(const Walk& w, const Host& host) {
   std::map<std::string, std::set<Host>> hosts;  // by class
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay ||
-        f.origin != Origin::kernel || f.severity != Severity::critical || !f.start ||
-        *f.start + f.uncertainty < *w.incident.last_progress - w.params.went_on ||
-        (w.first.first_consequence && *f.start > *w.first.first_consequence))
+        f.origin != Origin::kernel || f.severity != Severity::critical || !while_it_stood(w, f))
       continue;
     hosts[f.event_class].insert(f.hosts.begin(), f.hosts.end());
-    if (f.host == host && (out == nullptr || *f.start < *out->start)) out = &f;
+    if (f.host == host && (out == nullptr || (f.start && (!out->start || *f.start < *out->start))))
+      out = &f;
   }
   return out != nullptr && hosts[out->event_class].size() == 1 ? out : nullptr;
 }
@@ -330,12 +337,14 @@ Answer stopped_rank(Walk& w) {
   const bool deadlock = hang_of(f).wait == WaitKind::lock && hang_of(f).role == "dataloader";
   const bool own_code =
       hang_of(f).wait == WaitKind::program && hang_of(f).standing && sure.size() == 1;
+  const Host machine = machine_of(sure);
+  const Finding* kernel = kernel_of_machine(w, machine);
+  // Code that reads a file does not come to an end where the disk does not answer, either.
+  if (own_code && kernel != nullptr) return stalled_machine(w, f, machine, *kernel);
   if (hang_of(f).wait == WaitKind::service || deadlock || own_code)
     return program_waited(w, f, sure);
   if (exact) return machine_stopped(w, f, sure);
-  const Host machine = machine_of(sure);
-  if (const Finding* kernel = kernel_of_machine(w, machine))
-    return stalled_machine(w, f, machine, *kernel);
+  if (kernel != nullptr) return stalled_machine(w, f, machine, *kernel);
   return probably_stopped(w, f, sure);
 }
 

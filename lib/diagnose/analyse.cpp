@@ -93,6 +93,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   if (!outliers.searched.empty())
     CULPRIT_CHECK(keep(Analysis::outliers, analyze::outlier_findings(outliers)));
   CULPRIT_CHECK(keep(Analysis::stall, stalls_of(db, facts, metrics)));
+  CULPRIT_CHECK(keep(Analysis::growth, growth_of(db, facts)));
   CULPRIT_CHECK(keep(Analysis::slow_group, slow_groups_of(db, facts)));
   CULPRIT_CHECK(
       keep(Analysis::what_if, analyze::what_if_findings(facts, topology, pace.steps, pace.report,

@@ -11,6 +11,7 @@
 
 #include "analyze/metrics/incident_metrics.hpp"
 #include "analyze/pace/job_calls.hpp"
+#include "analyze/metrics/memory_growth.hpp"
 #include "analyze/metrics/metric_stalls.hpp"
 #include "analyze/metrics/snapshots.hpp"
 #include "analyze/pace/slow_groups.hpp"
@@ -251,6 +252,11 @@ std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& 
                                const analyze::IncidentMetrics& metrics) {
   return analyze::stall_findings(facts, metrics, rules::Catalogue::built_in(),
                                  [&](SeriesId id) { return db.points(id); });
+}
+
+std::vector<Finding> growth_of(const store::Database& db, const analyze::Facts& facts) {
+  return analyze::memory_growth(facts, rules::Catalogue::built_in(),
+                                [&](SeriesId id) { return db.points(id); });
 }
 
 std::vector<analyze::GroupTime> group_times_of(const store::Database& db,

@@ -201,10 +201,24 @@ std::string export_host(const nlohmann::json& object, const std::string& pod) {
   return {};
 }
 
+// An audit record of Google Cloud has no text: what was done, to what, and how that went.
+std::string audited(const nlohmann::json& object) {
+  std::string out;
+  for (const std::string_view path :
+       {"protoPayload.methodName", "protoPayload.resourceName", "protoPayload.status.message"}) {
+    const nlohmann::json* part = at_path(object, path);
+    if (part == nullptr || !part->is_string()) continue;
+    if (!out.empty()) out += ' ';
+    out += part->get_ref<const std::string&>();
+  }
+  return out;
+}
+
 // One record of a log store's export: Loki, CloudWatch, Cloud Logging, Elasticsearch, Fluent Bit,
 // Vector, Datadog, or a program that logs in JSON. There must be a text and a time.
 std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& prefix) {
   std::string message = first_text(object, kExportTexts);
+  if (message.empty()) message = audited(object);
   const Timestamp time = export_time(object);
   if (message.empty() || time.clock == Clock::none) return std::nullopt;
   prefix.time = time;

@@ -178,6 +178,7 @@ inline constexpr double kLooksUndated = 0.15;   // less when looks have no times
 
 // Metrics and pace.
 inline constexpr double kTrafficStopped = 0.4;  // traffic at zero when the job ended
+inline constexpr double kMemoryGrows = 0.6;     // memory of most machines fills up
 inline constexpr double kOutlierRobust =
     0.75;  // an outlier by robust statistics (bench/outlier_accuracy)
 inline constexpr double kOutlierThreshold = 0.7;  // beyond a limit that the hardware has

@@ -83,7 +83,8 @@
 #define CULPRIT_ANALYSES(ANALYSIS) \
   CULPRIT_SIGNAL_ANALYSES(ANALYSIS) \
   ANALYSIS(collectives) ANALYSIS(stacks) ANALYSIS(hang) ANALYSIS(drift) ANALYSIS(outliers) \
-  ANALYSIS(stall) ANALYSIS(slow_group) ANALYSIS(what_if) ANALYSIS(slow) ANALYSIS(divergence)
+  ANALYSIS(stall) ANALYSIS(growth) ANALYSIS(slow_group) ANALYSIS(what_if) ANALYSIS(slow) \
+  ANALYSIS(divergence)
 // clang-format on
 #define CULPRIT_ENUMERATOR(word) word,
 

@@ -103,6 +103,8 @@
   TRAIT(replicas_differ) \
   /* the program stopped because of numbers that are none */ \
   TRAIT(nan_stop) \
+  /* it saw them in what its own GPU computed, before it was summed over ranks */ \
+  TRAIT(own_numbers) \
   /* gradients overflow at the smallest scale of the loss */ \
   TRAIT(scale_exhausted) \
   /* a step repeated on its GPU gave another result */ \

@@ -130,6 +130,10 @@ Metric read_metric(const json& object) {
     m.zero_once = it->value("once", false);
   }
   m.slows = object.value("slows", false);
+  const std::string exhausts = object.value("exhausts", "");
+  m.exhausts = exhausts == "rising"    ? MetricTrend::rising
+               : exhausts == "falling" ? MetricTrend::falling
+                                       : MetricTrend::none;
   m.ceiling = object.value("ceiling", 0.0);
   m.meaning = object["meaning"].get<std::string>();
   m.advice = object["advice"].get<std::string>();

@@ -71,6 +71,31 @@ TEST(RepeatedSteps, OneOccurrenceInTwoFilesIsOne) {
   EXPECT_EQ(verdict({console, own}).action, Action::checks);
 }
 
+// A rank's own numbers go wrong in two runs.
+std::vector<Finding> own_numbers(const char* host_then, std::int64_t then, const char* host_now,
+                                 std::int64_t now) {
+  std::vector<Finding> out = {
+      rerun("train_nan_local", host_then, 200 * kMinute, Outcome::ruled_out),
+      rerun("train_nan_local", host_now, kNow)};
+  out[0].ranks = {Rank(then)};
+  out[1].ranks = {Rank(now)};
+  return out;
+}
+
+TEST(OwnNumbers, OnOneGPUAsTwoRanksTheGPUIsToBlame) {
+  const Verdict v = verdict(own_numbers("n05", 37, "n05", 21));
+  EXPECT_EQ(v.action, Action::isolate);
+  EXPECT_EQ(v.targets.at(0).subject.id, "n05");
+}
+
+TEST(OwnNumbers, AsTheSameRankItMayBeItsData) {
+  EXPECT_EQ(verdict(own_numbers("n05", 37, "n05", 37)).action, Action::checks);
+}
+
+TEST(OwnNumbers, OnTwoGPUsNoMachineIsToBlame) {
+  EXPECT_NE(verdict(own_numbers("n05", 37, "n06", 21)).action, Action::isolate);
+}
+
 TEST(RepeatedSteps, OnManyGPUsTheStepIsNotDeterministic) {
   std::vector<Finding> findings;
   for (const char* host : {"n01", "n02", "n03", "n04"})

@@ -607,6 +607,9 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
   } else {
     judge_unknown_exception(t.type, s);
   }
+  // Who says that his own numbers are none says on which device.
+  if (s.meaning.traits.has(Trait::own_numbers) && t.host && t.local_rank)
+    s.gpu = std::to_string(number_of(*t.local_rank));
   // A web service that a program only warns of has ended it when nothing caught the exception:
   // often rank 0 alone calls it.
   const auto caught = [&](const TracebackRow* one) {

@@ -18,14 +18,6 @@ constexpr std::uint64_t kRowsBeforeFolding = 8;
 constexpr std::size_t kOpenKinds = 20'000;
 constexpr Nanoseconds kStormGap = 60 * kSecond;
 
-std::optional<std::int64_t> number(const std::map<std::string, std::string>& captures,
-                                   const char* key) {
-  const auto it = captures.find(key);
-  if (it == captures.end() || it->second.empty() || it->second.size() > 17) return std::nullopt;
-  if (it->second.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  return std::strtoll(it->second.c_str(), nullptr, 10);
-}
-
 std::string event_kind_of(const EventRow& row) {
   std::string key = row.rule + '\x1f' + row.event_class;
   if (row.rule.empty()) key += '\x1f' + row.detail;  // its shape
@@ -63,6 +55,14 @@ void take_last_column(std::string_view text, Timestamp& time) {
 
 }  // namespace
 
+std::optional<std::int64_t> captured_number(const std::map<std::string, std::string>& captures,
+                                            const char* key) {
+  const auto it = captures.find(key);
+  if (it == captures.end() || it->second.empty() || it->second.size() > 17) return std::nullopt;
+  if (it->second.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  return std::strtoll(it->second.c_str(), nullptr, 10);
+}
+
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading) {
   EventRow row;
   row.place = line.place;
@@ -87,9 +87,10 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
     return it == captures.end() ? std::nullopt : std::optional(it->second);
   };
   if (const auto host = text("host")) row.host = Host(*host);
-  if (const auto rank = number(captures, "rank")) row.rank = Rank(*rank);
-  if (const auto local = number(captures, "local_rank")) row.local_rank = LocalRank(*local);
-  if (const auto pid = number(captures, "pid")) row.pid = pid;
+  if (const auto rank = captured_number(captures, "rank")) row.rank = Rank(*rank);
+  if (const auto local = captured_number(captures, "local_rank"))
+    row.local_rank = LocalRank(*local);
+  if (const auto pid = captured_number(captures, "pid")) row.pid = pid;
   if (const auto pci = text("pci")) row.gpu = normal_pci(*pci);
   if (const auto gpu = text("gpu"); gpu && !row.gpu) row.gpu = normal_pci(*gpu).value_or(*gpu);
   if (!row.gpu && !reading.current_gpu.empty() && reading.text_kind == "nvidia-smi")

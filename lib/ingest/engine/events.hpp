@@ -2,11 +2,16 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ingest/engine/recogniser.hpp"
 
 namespace culprit::ingest {
+
+// A capture of digits as a number.
+std::optional<std::int64_t> captured_number(const std::map<std::string, std::string>& captures,
+                                            const char* key);
 
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading);
 

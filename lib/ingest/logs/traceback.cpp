@@ -4,6 +4,7 @@
 
 #include <re2/re2.h>
 
+#include "ingest/engine/events.hpp"
 #include "rules/frames.hpp"
 
 namespace culprit::ingest {
@@ -170,6 +171,13 @@ void classify_traceback(TracebackRow& row, const rules::RulePack& pack,
   if (!match || match->role == Role::advice) return;
   row.event_class = match->event_class;
   row.rule = match->rule->id;
+  // Whose it is, where the text says so and nothing before it did.
+  if (const auto it = match->captures.find("host"); it != match->captures.end() && !row.host)
+    row.host = Host(it->second);
+  const auto rank = captured_number(match->captures, "rank");
+  if (rank && !row.rank) row.rank = Rank(*rank);
+  const auto gpu = captured_number(match->captures, "gpu");
+  if (gpu && !row.local_rank) row.local_rank = LocalRank(*gpu);
 }
 
 namespace {

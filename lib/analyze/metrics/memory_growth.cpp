@@ -1,0 +1,163 @@
+#include "analyze/metrics/memory_growth.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "analyze/metrics/incident_metrics.hpp"
+#include "model/confidence.hpp"
+#include "model/median.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+struct Sample {
+  Nanoseconds time;
+  double value;
+  const SeriesRow* series;
+  std::int64_t line, offset;
+};
+
+// The samples behind the last fall by which a run that ended gave its memory back.
+std::span<const Sample> last_run(std::span<const Sample> samples, bool falling, double restart) {
+  std::size_t begin = 0;
+  double low = 0, high = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double value = falling ? -samples[i].value : samples[i].value;
+    if (i > begin && high - value > restart * (high - low) && high > low &&
+        value < high - restart * std::abs(high) / 4)
+      begin = i;
+    if (i == begin) low = high = value;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  return samples.subspan(begin);
+}
+
+struct Filling {
+  std::vector<std::span<const Sample>> machines;
+  std::size_t measured = 0;
+};
+
+using Machines = std::map<std::string, std::vector<Sample>>;
+
+Filling filling(const Machines& machines, bool falling, const MemoryGrowthParams& params) {
+  Filling out;
+  for (const auto& [name, samples] : machines) {
+    if (samples.size() < params.least_samples) continue;
+    ++out.measured;
+    const auto run = last_run(samples, falling, params.restart);
+    std::vector<double> values;
+    for (const Sample& s : run) values.push_back(falling ? 1 / std::max(s.value, 1e-9) : s.value);
+    if (keeps_rising(values, params)) out.machines.push_back(run);
+  }
+  return out;
+}
+
+Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Filling& found) {
+  const auto& shown = *std::max_element(found.machines.begin(), found.machines.end(),
+                                        [](const auto& a, const auto& b) {
+                                          return std::abs(a.back().value - a.front().value) <
+                                                 std::abs(b.back().value - b.front().value);
+                                        });
+  Finding f;
+  f.analysis = Analysis::growth;
+  f.event_class = "growth/memory";
+  f.id = f.event_class;
+  f.subject = {SubjectKind::job, "job"};
+  f.scope = Scope::job_wide;
+  f.symptom = Symptom::cpu_oom;
+  f.role = Role::advice;
+  f.outcome = Outcome::fired;
+  f.confidence = confidence::kMemoryGrows;
+  f.start = shown.front().time;
+  f.end = shown.back().time;
+  f.count = found.machines.size();
+  std::set<Host> hosts;
+  for (const auto& run : found.machines)
+    if (run.front().series->host) hosts.insert(*run.front().series->host);
+  f.hosts.assign(hosts.begin(), hosts.end());
+  const auto amount = [&](const Sample& s) {
+    return fmt::format("{:.4g} {}", s.value * match.scale, match.metric->unit);
+  };
+  f.title = say(Phrase::memory_fills_up, amount(shown.front()), amount(shown.back()),
+                human_duration(shown.back().time - shown.front().time), found.machines.size(),
+                found.measured);
+  f.why = say(Phrase::leak_looks_like_this);
+  for (const Sample& s : {shown.front(), shown.back()}) {
+    f.evidence.push_back(facts.evidence(
+        {s.series->member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, s.line)),
+         static_cast<std::uint64_t>(std::max<std::int64_t>(0, s.offset)), 0},
+        fmt::format("{}", s.value)));
+    f.evidence.back().reading =
+        fmt::format("{} of {} at {}", s.series->name, entity_name(*s.series), iso_utc(s.time));
+  }
+  return f;
+}
+
+}  // namespace
+
+bool keeps_rising(std::span<const double> values, const MemoryGrowthParams& params) {
+  if (values.size() < params.least_samples) return false;
+  std::array<double, 4> middle{};
+  for (std::size_t q = 0; q < 4; ++q) {
+    std::vector<double> quarter(
+        values.begin() + static_cast<std::ptrdiff_t>(values.size() * q / 4),
+        values.begin() + static_cast<std::ptrdiff_t>(values.size() * (q + 1) / 4));
+    middle[q] = median_in_place(quarter);
+  }
+  const double rise = middle[3] - middle[0];
+  return std::is_sorted(middle.begin(), middle.end()) && middle[0] > 0 &&
+         middle[3] >= params.least_factor * middle[0] &&
+         middle[3] - middle[2] >= params.least_late * rise;
+}
+
+std::vector<Finding> memory_growth(const Facts& facts, const rules::Catalogue& catalogue,
+                                   const std::function<SeriesPoints(SeriesId)>& load,
+                                   const MemoryGrowthParams& params) {
+  struct Measured {
+    rules::MetricMatch match;
+    Machines machines;
+  };
+  std::map<std::string, Measured> metrics;
+  for (const SeriesRow& s : facts.series) {
+    if (!facts.counts(facts.member(s.member)) || s.gpu) continue;
+    const auto match = catalogue.find(s.name, s.unit);
+    const auto offset = facts.clock_offset(s.member, s.clock);
+    if (!match || match->metric->exhausts == rules::MetricTrend::none || !offset) continue;
+    Measured& metric = metrics.try_emplace(s.name, Measured{*match, {}}).first->second;
+    std::vector<Sample>& samples = metric.machines[entity_name(s)];
+    const SeriesPoints points = load(s.id);
+    for (std::size_t i = 0; i < points.times.size(); ++i)
+      if (points.times[i] != kNoValue && !std::isnan(points.values[i]))
+        samples.push_back({points.times[i] + *offset, points.values[i], &s,
+                           points.lines.empty() ? 0 : points.lines[i],
+                           points.offsets.empty() ? 0 : points.offsets[i]});
+  }
+  std::vector<Finding> out;
+  double best = params.most;
+  for (auto& [name, metric] : metrics) {
+    for (auto& [machine, samples] : metric.machines)
+      std::stable_sort(samples.begin(), samples.end(), [&](const Sample& a, const Sample& b) {
+        return std::tuple(a.time, facts.order(a.series->member), a.line) <
+               std::tuple(b.time, facts.order(b.series->member), b.line);
+      });
+    const Filling found = filling(
+        metric.machines, metric.match.metric->exhausts == rules::MetricTrend::falling, params);
+    const double share = found.measured == 0 ? 0
+                                             : static_cast<double>(found.machines.size()) /
+                                                   static_cast<double>(found.measured);
+    if (share <= best) continue;
+    best = share;
+    out.assign(1, finding_of(facts, metric.match, found));
+  }
+  return out;
+}
+
+}  // namespace culprit::analyze
