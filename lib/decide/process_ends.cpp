@@ -43,6 +43,21 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }
 
+// A few machines of many that lack it, by their own word: the others' environment is right.
+std::vector<Host> few_hosts(const Walk& w, const Finding& f, const Cause& c) {
+  constexpr std::size_t kFew = 4;
+  std::set<Host> alike;
+  for (const Finding* one : c.findings)
+    if (one->event_class == f.event_class) alike.insert(one->hosts.begin(), one->hosts.end());
+  const bool own = f.scope == Scope::host_local && !f.traits.has(Trait::file_missing) &&
+                   f.symptom != Symptom::external_service_error &&
+                   f.symptom != Symptom::infiniband_error;
+  if (!own || alike.size() < 2 || alike.size() > kFew || 2 * alike.size() > w.incident.hosts ||
+      std::ranges::any_of(alike, [&](const Host& h) { return w.incident.machines.count(h) == 0; }))
+    return {};
+  return {alike.begin(), alike.end()};
+}
+
 // The one machine that several others did not reach; "" where they name several, or none.
 Host unreached(const Finding& f, const Cause& c) {
   std::set<Host> peers, reporters;
@@ -227,21 +242,25 @@ Answer setup_failure(Walk& w) {
   Host host = only_host(w, f, *c);
   if (host.empty() && f.traits.has_any({Trait::no_route, Trait::connection_refused}))
     if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
-  target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class},
+  const std::vector<Host> places = host.empty() ? few_hosts(w, f, *c) : std::vector<Host>{host};
+  target(v,
+         {SubjectKind::config,
+          places.empty() ? f.event_class : joined(places, places.size()) + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));
-  if (!host.empty() && w.incident.machines.count(host) > 0)
-    target(v, {SubjectKind::host, host}, c->confidence * confidence::kPartWithoutHost,
-           ids(c->findings));
+  for (const Host& place : places)
+    if (w.incident.machines.count(place) > 0)
+      target(v, {SubjectKind::host, place}, c->confidence * confidence::kPartWithoutHost,
+             ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
   const std::string message = message_of(f);
   v.summary = say(
       Phrase::setup_failed, never ? say(Phrase::failed_in_setup) : say(Phrase::environment_failed),
-      inside(f.title), host.empty() ? Text() : say(Phrase::on_place, host), at(c->start),
+      inside(f.title), places.empty() ? Text() : say(Phrase::on_place, list(places)), at(c->start),
       message.empty() ? Text() : say(Phrase::quotation_after, quoted(message, 240)));
-  if (!host.empty()) next(v, NextKind::plan, say(Phrase::compare_environment, host));
+  if (!places.empty()) next(v, NextKind::plan, say(Phrase::compare_environment, list(places)));
   advise(v, *c);
-  return taken(
-      say(Phrase::two_joined, f.event_class, host.empty() ? Text() : say(Phrase::on_place, host)));
+  return taken(say(Phrase::two_joined, f.event_class,
+                   places.empty() ? Text() : say(Phrase::on_place, list(places))));
 }
 
 Answer ended_outside(Walk& w) {

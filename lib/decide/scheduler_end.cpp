@@ -44,6 +44,21 @@ bool printed_after(const Walk& w, const Finding& f, const Finding& word) {
          });
 }
 
+// Undated, and nothing of it is known to have been printed before the word, but some behind it.
+bool follows_undated(const Walk& w, const Cause& cause, const Finding& word) {
+  bool behind = false;
+  for (const Finding* f : cause.findings) {
+    if (f->start) return false;
+    for (const Evidence& e : f->evidence) {
+      if (printed_before(e, word)) return false;
+      Finding line = *f;
+      line.evidence = {e};
+      behind = behind || printed_after(w, line, word);
+    }
+  }
+  return behind;
+}
+
 // A process failed by itself, and communication with it: the log has both before the word. Of srun
 // the exit is enough: it ends the step because of it, and tells of tasks that were asked to stop
 // behind the word.
@@ -112,8 +127,10 @@ Answer user_request(Walk& w) {
   const bool cause_after = w.best() != nullptr && w.best()->start && when &&
                            *w.best()->start - w.best()->uncertainty > *when + 5 * kSecond &&
                            *w.best()->start < *when + w.params.cleanup;
-  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network &&
-      w.best()->kind != CauseKind::device_or_program && w.best()->kind != CauseKind::outside)
+  const bool undated_after = w.best() != nullptr && follows_undated(w, *w.best(), *stop);
+  if (w.best() != nullptr && !cause_after && !undated_after &&
+      w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program &&
+      w.best()->kind != CauseKind::outside)
     return ruled_out(say(Phrase::error_before_scheduler));
   for (const Finding& f : w.incident.findings) {
     if (f.outcome == Outcome::fired && f.traits.has(Trait::by_gpu) &&

@@ -455,11 +455,16 @@ std::map<Host, std::vector<std::string>> undated_among(const Walk& w, const std:
   return out;
 }
 
-// All ranks of the job time out in one operation, and nothing else was collected: that narrows down
-// nothing, so that there is no group to test before the others.
+// All ranks of which anything was collected time out in one operation: that narrows down nothing,
+// so that there is no group to test before the others. Of the ranks that nobody heard of one may
+// have stayed away.
 bool knows_only_that_all_wait(const Walk& w, const Finding& f) {
-  return w.incident.ranks > 1 && f.ranks.size() >= w.incident.ranks && !hang_of(f).within &&
-         !w.incident.has_stacks && !w.incident.has_recorder;
+  std::set<Rank> heard;
+  for (const Finding& one : w.incident.findings)
+    if (one.analysis == Analysis::classify) heard.insert(one.ranks.begin(), one.ranks.end());
+  const std::set<Rank> waiting(f.ranks.begin(), f.ranks.end());
+  return w.incident.ranks > 1 && !hang_of(f).within && !w.incident.has_stacks &&
+         !w.incident.has_recorder && std::ranges::includes(waiting, heard);
 }
 
 // Source and destination of work requests that are not over: their network is tested before either

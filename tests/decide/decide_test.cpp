@@ -447,6 +447,39 @@ TEST(Decide, ASetUpFailureIsRepaired) {
   EXPECT_NE(words(v.summary).find("29500"), std::string::npos);
 }
 
+TEST(Decide, AFewMachinesThatLackSomethingAreNamed) {
+  const auto mismatch = [](const char* host) {
+    Finding f = finding("gpu_driver_mismatch", Severity::critical, Role::root, Scope::host_local,
+                        host, 100 * kMinute, Symptom::gpu_unavailable);
+    f.cause = CauseKind::environment;
+    return f;
+  };
+  Case c = job({mismatch("n03"), mismatch("n05")});
+  c.machines = {Host("n03"), Host("n05"), Host("n07")};
+  const Verdict few = decide::decide(c);
+  EXPECT_EQ(few.action, Action::repair);
+  ASSERT_EQ(few.targets.size(), 3u);
+  EXPECT_EQ(few.targets[1].subject.id, "n03");
+  EXPECT_EQ(few.targets[2].subject.id, "n05");
+  c.hosts = 3;
+  EXPECT_EQ(decide::decide(c).targets.size(), 1u) << "of three machines two are most of them";
+}
+
+// The shutdown of a process that was asked to stop may crash.
+TEST(Decide, WhatIsPrintedBehindTheSchedulersWordIsItsConsequence) {
+  Finding crash = finding("proc_sigsegv", Severity::critical, Role::root, Scope::host_local, "n03",
+                          {}, Symptom::container_error);
+  crash.cause = CauseKind::crash;
+  crash.evidence = {{1, "job.out", 63, 0, 10, "task 2: Segmentation fault"}};
+  Finding limit = finding("scheduler_time_limit", Severity::distributed, Role::root,
+                          Scope::job_wide, "", 100 * kMinute, Symptom::none);
+  limit.cause = CauseKind::none;
+  limit.evidence = {{1, "job.out", 61, 0, 10, "DUE TO TIME LIMIT"}};
+  EXPECT_EQ(decide::decide(job({crash, limit})).action, Action::none);
+  crash.evidence[0].line = 60;
+  EXPECT_NE(decide::decide(job({crash, limit})).action, Action::none) << "it stands before it";
+}
+
 TEST(Decide, WithoutProofOfSuccessTheLogsOnlyEnd) {
   Case c = job({});
   c.exits.clear();

@@ -101,6 +101,42 @@ TEST(Waiting, AStallOfManyMachinesOrOfAnotherNamesNobody) {
       Action::isolate);
 }
 
+TEST(Waiting, CodeThatReadsFromADiskThatDoesNotAnswer) {
+  Finding reads = awaited(8, "m2");
+  HangFacts facts = std::get<HangFacts>(reads.facts);
+  facts.wait = WaitKind::program;
+  facts.code = "dataset.py:88";
+  reads.facts = facts;
+  Finding undated = hung_task("m2", 0);
+  undated.start = undated.end = std::nullopt;
+  Case c = hung({reads, undated});
+  EXPECT_EQ(decide::decide(c).action, Action::rollback) << "one kernel log, of any day";
+  c.holds.kernel_logs = {Host("m2"), Host("m5")};
+  EXPECT_EQ(decide::decide(c).action, Action::isolate) << "of two, the one that the stacks chose";
+  c.findings.push_back(hung_task("m5", 103 * kMinute));
+  EXPECT_EQ(decide::decide(c).action, Action::rollback) << "both report it";
+}
+
+TEST(Waiting, OfRanksThatNobodyHeardOneMayHaveStayedAway) {
+  Finding group = awaited(0, "m1");
+  group.event_class = "hang/network";
+  group.subject = {SubjectKind::group, "default_pg"};
+  group.ranks = Ranks({0, 1, 2, 3});
+  HangFacts facts;
+  facts.kind = StopKind::network;
+  facts.standing = true;
+  group.facts = facts;
+  Finding said = hung_task("m1", 103 * kMinute);
+  said.event_class = "nccl_watchdog_timeout";
+  said.role = Role::cascade;
+  said.severity = Severity::distributed;
+  said.origin = Origin::any;
+  said.ranks = Ranks({0, 1, 2, 3});
+  EXPECT_EQ(decide::decide(hung({group, said})).action, Action::investigate);
+  said.ranks = Ranks({0, 1, 2, 3, 4});
+  EXPECT_EQ(decide::decide(hung({group, said})).action, Action::checks) << "rank 4 waits elsewhere";
+}
+
 TEST(Waiting, AStallLongBeforeTheLastStepIsAnother) {
   EXPECT_NE(
       decide::decide(hung({awaited(8, "m2"), awaited(9, "m2"), hung_task("m2", 20 * kMinute)}))
