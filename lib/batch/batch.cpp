@@ -156,10 +156,9 @@ class Batch {
   }
 
   bool pass(const std::vector<std::size_t>& tasks, const PoolOptions& pool, bool may_repeat) {
-    PoolEvents events;
-    events.started = [&](std::size_t) { ++progress_.running, told_(progress_); };
-    events.ended = [&](const Outcome& outcome) { ended(outcome, pool, may_repeat); };
-    events.tick = [&] { told_(progress_); };
+    PoolEvents events{.started = [&](std::size_t) { ++progress_.running, told_(progress_); },
+                      .ended = [&](const Outcome& outcome) { ended(outcome, pool, may_repeat); },
+                      .tick = [&] { told_(progress_); }};
     return run_pool(
         tasks, pool, [&](std::size_t task) { return child(tasks_[task]); }, events);
   }
@@ -203,13 +202,12 @@ class Batch {
   }
 
   void record(const Task& task, const Outcome& outcome, bool full, std::uint64_t memory) {
-    Entry entry;
-    entry.name = task.bundle->name;
-    entry.source = task.bundle->source;
-    entry.fingerprint = task.fingerprint;
-    entry.setup = options_.setup;
-    entry.gate = "critical";
-    entry.where = task.bundle->path;
+    Entry entry{.name = task.bundle->name,
+                .source = task.bundle->source,
+                .fingerprint = task.fingerprint,
+                .setup = options_.setup,
+                .where = task.bundle->path,
+                .gate = "critical"};
     if (outcome.timed_out) {
       entry.status = "timeout";
       entry.reason = fmt::format("not finished after {:g} s", options_.timeout_s);

@@ -43,16 +43,15 @@ std::string to_json(const Entry& e) {
 std::optional<Entry> entry_from_json(const std::string& document) {
   const json d = json::parse(document, nullptr, false);
   if (!d.is_object() || text(d, "schema") != "culprit.batch-entry/1") return std::nullopt;
-  Entry e;
-  e.name = text(d, "name");
-  e.source = text(d, "source");
-  e.fingerprint = text(d, "fingerprint");
-  e.setup = text(d, "setup");
-  e.status = text(d, "status");
-  e.reason = text(d, "reason");
-  e.where = text(d, "where");
-  e.help = text(d, "help");
-  e.gate = text(d, "gate");
+  Entry e{.name = text(d, "name"),
+          .source = text(d, "source"),
+          .fingerprint = text(d, "fingerprint"),
+          .setup = text(d, "setup"),
+          .status = text(d, "status"),
+          .reason = text(d, "reason"),
+          .where = text(d, "where"),
+          .help = text(d, "help"),
+          .gate = text(d, "gate")};
   if (const auto it = d.find("problems"); it != d.end() && it->is_number_unsigned())
     e.problems = it->get<std::uint64_t>();
   if (const auto it = d.find("incident"); it != d.end() && it->is_object())
@@ -71,7 +70,7 @@ std::vector<Entry> read_entries(const fs::path& folder) {
     auto entry = entry_from_json(*document);
     if (entry && entry->name == it->path().filename().string()) out.push_back(std::move(*entry));
   }
-  sort_rows(out, [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  sort_by(out, &Entry::name);
   return out;
 }
 

@@ -8,10 +8,10 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
 #include <glob.h>
 
 #include "batch/fingerprint.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::batch {
@@ -120,7 +120,7 @@ bool looks_like_list(const std::string& path) {
   std::string head(1 << 16, '\0');
   head.resize(std::fread(head.data(), 1, head.size(), file));
   std::fclose(file);
-  if (head.find('\0') != std::string::npos) return false;
+  if (contains(head, '\0')) return false;
   const auto lines = lines_of(head);
   return !lines.empty() && is_there(lines.front().second);
 }
@@ -269,9 +269,9 @@ Result<Inputs> find_bundles(std::span<const std::string> words, std::span<const 
           .at({b.path, 0})
           .hint("name a folder outside of it with -o");
   // The names do not depend on the order in which the user listed them.
-  sort_rows(finder.bundles, [](const Bundle& a, const Bundle& b) { return a.source < b.source; });
+  sort_by(finder.bundles, &Bundle::source);
   give_names(finder.bundles, taken);
-  sort_rows(finder.bundles, [](const Bundle& a, const Bundle& b) { return a.name < b.name; });
+  sort_by(finder.bundles, &Bundle::name);
   return Inputs{std::move(finder.bundles), std::move(finder.left_out)};
 }
 

@@ -109,9 +109,7 @@ std::string tail_of(int fd) {
 }
 
 Outcome reap(Child& child) {
-  Outcome out;
-  out.task = child.task;
-  out.timed_out = child.timed_out;
+  Outcome out{.task = child.task, .timed_out = child.timed_out};
   int status = 0;
   rusage used{};
   while (wait4(child.pid, &status, 0, &used) < 0 && errno == EINTR) {}

@@ -8,6 +8,7 @@
 #include "diagnose/conclude.hpp"
 #include "diagnose/resolve.hpp"
 #include "fleet/incident.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
 #include "model/sort.hpp"
@@ -54,12 +55,12 @@ std::vector<FleetAttribute> attributes_of(const diagnose::Resolved& incident) {
       if (s.level == 0) out.push_back({host, "", "switch", s.name});
   const auto settings = analyze::compare_settings(incident.facts, rules::DriftRules::built_in());
   for (const analyze::DriftItem& item : settings.items) {
-    if (std::find(std::begin(kShared), std::end(kShared), item.name) == std::end(kShared)) continue;
+    if (!contains(kShared, item.name)) continue;
     for (const analyze::DriftValue& value : item.values)
       for (const std::string& host : value.hosts) out.push_back({host, "", item.name, value.value});
   }
   const auto key = [](const FleetAttribute& a) { return std::tie(a.host, a.name, a.value); };
-  sort_rows(out, [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  sort_by(out, [&](const auto& a) { return key(a); });
   out.erase(std::unique(out.begin(), out.end(),
                         [&](const auto& a, const auto& b) { return key(a) == key(b); }),
             out.end());
@@ -90,7 +91,7 @@ Result<Diagnosis> diagnosed(const Bundle& bundle, const Work& work, const std::s
   auto row = fleet::incident_of(document, component, job_start);
   if (!row) return internal_error("the report of this bundle cannot be read back");
   const auto problems = db.problems();
-  const auto loss = std::find_if(problems.begin(), problems.end(), diagnose::loses_input);
+  const auto loss = std::ranges::find_if(problems, diagnose::loses_input);
   Diagnosis out{std::move(conclusion), std::move(*row), problems.size(),
                 loss == problems.end() ? ProblemRow{} : *loss};
   if (manifest) {
@@ -106,9 +107,7 @@ Result<Diagnosis> diagnosed(const Bundle& bundle, const Work& work, const std::s
 }  // namespace
 
 Result<Entry> diagnose_bundle(const Bundle& bundle, const Work& work, const fs::path& folder) {
-  Entry entry;
-  entry.name = bundle.name;
-  entry.source = bundle.source;
+  Entry entry{.name = bundle.name, .source = bundle.source};
   const fs::path database = folder / "incident.db";
   std::error_code ignored;
   // Of an earlier state of the bundle, or of a run that was stopped in the middle of it.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "batch/entry.hpp"
 #include "batch/inputs.hpp"

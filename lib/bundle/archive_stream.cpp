@@ -9,6 +9,7 @@
 
 #include "bundle/feed.hpp"
 #include "bundle/gzip_decoder.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::bundle {
 namespace {
@@ -195,11 +196,9 @@ ArchiveReader::~ArchiveReader() { archive_.reset(); }
 Trouble ArchiveReader::reason(int code) const {
   if (feed_->source().trouble().any()) return feed_->source().trouble();
   const std::string words = words_of(archive_.get());
-  if (code == ARCHIVE_FAILED &&
-      (words.find("ncrypt") != std::string::npos || words.find("assphrase") != std::string::npos))
+  if (code == ARCHIVE_FAILED && (contains(words, "ncrypt") || contains(words, "assphrase")))
     return {"bundle.encrypted", "encrypted: unpack it with its password and give the result"};
-  if (words.find("nsupported") != std::string::npos ||
-      words.find("not supported") != std::string::npos)
+  if (contains(words, "nsupported") || contains(words, "not supported"))
     return {"bundle.unsupported", "stored in a way that cannot be read here (" + words +
                                       "): unpack it and give the result"};
   return {"bundle.damaged", std::string("damaged ") + name_of(shape_) + " archive: " + words};

@@ -32,7 +32,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "model/result.hpp"
 #include "model/unit.hpp"

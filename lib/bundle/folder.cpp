@@ -77,7 +77,7 @@ void Walker::folder(int fd, const std::string& prefix, int depth) {
   const std::vector<std::string> own = own_files(fd, names);
   for (const std::string& name : names) {
     if (teller_.over()) return;
-    if (std::binary_search(own.begin(), own.end(), name)) {
+    if (std::ranges::binary_search(own, name)) {
       teller_.own(prefix + name);
       continue;
     }
@@ -125,12 +125,11 @@ void Walker::folder_file(int folder_fd, const std::string& name, const std::stri
   place.prefix = place.path + "/";
   place.mtime_s = info.st_mtim.tv_sec;
   if (!S_ISREG(info.st_mode)) {
-    MemberHead head;
-    head.path = place.path;
-    head.mtime_s = place.mtime_s;
-    head.kind = S_ISLNK(info.st_mode)                            ? MemberKind::link
-                : S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode) ? MemberKind::device
-                                                                 : MemberKind::other;
+    MemberHead head{.path = place.path,
+                    .kind = S_ISLNK(info.st_mode)                            ? MemberKind::link
+                            : S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode) ? MemberKind::device
+                                                                             : MemberKind::other,
+                    .mtime_s = place.mtime_s};
     if (head.kind == MemberKind::link) head.link_target = link_target(folder_fd, name);
     return teller_.note(head);
   }

@@ -3,7 +3,6 @@
 // checksums: a truncated tarball is an ordinary bundle.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "bundle/descriptor.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::bundle {
@@ -58,7 +59,7 @@ bool begins_with_action(std::string_view head) {
       "ISOLATE",  "ROLL BACK", "REPAIR",      "RUN CHECKS",       "TRY AGAIN",    "STOP",
       "MITIGATE", "REPLAY",    "INVESTIGATE", "NO FAILURE FOUND", "NOTHING TO DO"};
   if (head.starts_with("\x1b[")) head.remove_prefix(std::min(head.find('m') + 1, head.size()));
-  return std::any_of(std::begin(kFirst), std::end(kFirst), [&](std::string_view first) {
+  return std::ranges::any_of(kFirst, [&](std::string_view first) {
     return head.starts_with(first) && head.size() > first.size() &&
            (head[first.size()] == ' ' || head[first.size()] == '\n' ||
             head[first.size()] == '\x1b');
@@ -102,9 +103,7 @@ bool is_text_report(std::string_view text) {
 
 // Formats that say at their very beginning who wrote them.
 bool is_signed_report(std::string_view head) {
-  const auto says = [&](std::string_view word) {
-    return head.find(word) != std::string_view::npos;
-  };
+  const auto says = [&](std::string_view word) { return contains(head, word); };
   if (head.starts_with("{\n  \"$schema\""))
     return says("sarif") && says("\"driver\": {\n          \"name\": \"culprit\"");
   if (head.starts_with("{\n  \"blocks\": [") ||
@@ -125,15 +124,15 @@ bool is_own_report(int fd) {
   // A document of ours is indented, and its keys are sorted: of those at the top level, whatever
   // their order. Deeper ones are indented further.
   if (head.starts_with("{\n  \""))
-    return whole_text(fd).find("\n  \"schema\": \"culprit.diagnosis/") != std::string::npos;
+    return contains(whole_text(fd), "\n  \"schema\": \"culprit.diagnosis/");
   return begins_with_action(head) && is_text_report(whole_text(fd));
 }
 
 bool may_be_report(std::string_view name) {
   static constexpr std::string_view kEndings[] = {".json", ".txt",   ".md", ".html",
                                                   ".xml",  ".sarif", ".csv"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view ending) { return name.ends_with(ending); });
+  return std::ranges::any_of(kEndings,
+                             [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 }  // namespace
@@ -145,9 +144,7 @@ bool is_own_database(std::string_view head) {
 bool is_own_report(std::string_view head, bool whole) {
   if (head.starts_with("<") && is_signed_report(head.substr(0, 1024))) return true;
   if (head.starts_with("{")) {
-    const auto says = [&](std::string_view word) {
-      return head.find(word) != std::string_view::npos;
-    };
+    const auto says = [&](std::string_view word) { return contains(head, word); };
     return is_signed_report(head.substr(0, 1024)) ||
            (head.starts_with("{\n  \"bundle\": {\n    \"bytes\": ") &&
             says("\n    \"rejected\": ") && says("\n    \"skipped\": ") &&
@@ -158,7 +155,7 @@ bool is_own_report(std::string_view head, bool whole) {
 
 std::vector<std::string> own_files(int fd, const std::vector<std::string>& names) {
   const auto there = [&](const std::string& name) {
-    return std::binary_search(names.begin(), names.end(), name);
+    return std::ranges::binary_search(names, name);
   };
   std::vector<std::string> out;
   for (const std::string& name : names) {
@@ -178,8 +175,7 @@ std::vector<std::string> own_files(int fd, const std::vector<std::string>& names
         if (const std::string beside = std::string(report) + ending; there(beside))
           out.push_back(beside);
   }
-  sort_rows(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  sort_unique(out);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bundle/paths.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::bundle {
 namespace {
@@ -40,8 +41,7 @@ std::string section_name(std::string_view text) {
 }  // namespace
 
 bool looks_like_bug_report(std::string_view head) {
-  return head.substr(0, 8'192).find("Start of NVIDIA bug report log file") !=
-         std::string_view::npos;
+  return contains(head.substr(0, 8'192), "Start of NVIDIA bug report log file");
 }
 
 bool looks_like_kubectl_dump(std::string_view head) {
@@ -70,7 +70,7 @@ void Splitter::content(std::string_view bytes) {
   if (!any_) open("preamble");
   sink_.bytes(bytes);
   offset_ += bytes.size();
-  line_ += static_cast<std::uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
+  line_ += static_cast<std::uint64_t>(std::ranges::count(bytes, '\n'));
 }
 
 void Splitter::release() {

@@ -12,9 +12,4 @@ enum class Shape { plain, gzip, zstd, xz, bzip2, lz4, tar, zip, empty_tar, bug_r
 // takes a stream that starts with NULs for an empty tar.
 Shape recognise(std::string_view head, std::string_view path, bool top);
 
-inline bool is_compressed(Shape shape) {
-  return shape == Shape::gzip || shape == Shape::zstd || shape == Shape::xz ||
-         shape == Shape::bzip2 || shape == Shape::lz4;
-}
-
 }  // namespace culprit::bundle

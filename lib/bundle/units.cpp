@@ -48,7 +48,7 @@ Result<Listing> list_units(const std::string& path, const Limits& limits) {
 std::vector<std::uint32_t> divide(std::span<const Unit> units, std::uint32_t shards) {
   std::vector<std::size_t> order(units.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     return std::tie(units[b].size, units[a].path, a) < std::tie(units[a].size, units[b].path, b);
   });
   using Load = std::pair<std::uint64_t, std::uint32_t>;  // bytes, shard

@@ -11,12 +11,10 @@ namespace {
 constexpr int kMaxBurstMembers = 3;
 
 MemberHead head_of(const Place& place) {
-  MemberHead head;
-  head.path = place.path;
-  head.mtime_s = place.mtime_s;
-  head.container = place.container;
-  head.rooted = place.rooted;
-  return head;
+  return MemberHead{.path = place.path,
+                    .mtime_s = place.mtime_s,
+                    .container = place.container,
+                    .rooted = place.rooted};
 }
 
 }  // namespace

@@ -27,11 +27,10 @@ Each each_named(const std::string& word) {
 }
 
 Observation observation(const json& row) {
-  Observation out;
-  out.file = row["file"];
-  out.tier = row["tier"];
-  out.on_job = row["on"] == "job";
-  out.places = texts(row, "places");
+  Observation out{.file = row["file"],
+                  .tier = row["tier"],
+                  .on_job = row["on"] == "job",
+                  .places = texts(row, "places")};
   for (const std::string& source : texts(row, "source"))
     if (const auto known = term_named<Source>(source)) out.sources.push_back(*known);
   out.always = row.value("always", false);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/contains.hpp"
 #include "model/shell.hpp"
 #include "redact/pseudonyms.hpp"
 #include "schema/embedded.hpp"
@@ -30,7 +31,7 @@ bool letter_or_digit(char c) { return lower_or_digit(c) || (c >= 'A' && c <= 'Z'
 
 bool kubernetes_name(std::string_view text) {
   return !text.empty() && text.size() <= kMostName && lower_or_digit(text.front()) &&
-         lower_or_digit(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
+         lower_or_digit(text.back()) && std::ranges::all_of(text, [](char c) {
            return lower_or_digit(c) || c == '-' || c == '.';
          });
 }
@@ -90,8 +91,8 @@ std::string secret_names() {
   std::vector<std::string> open, closed;
   for (const std::string_view word : redact::secret_words()) {
     const auto harmless = redact::harmless_words();
-    const bool longer = std::any_of(harmless.begin(), harmless.end(),
-                                    [&](std::string_view one) { return one.starts_with(word); });
+    const bool longer =
+        std::ranges::any_of(harmless, [&](std::string_view one) { return one.starts_with(word); });
     (longer ? closed : open).push_back(any_case(word));
   }
   return fmt::format("[A-Za-z0-9_.-]*(({})[A-Za-z0-9_.-]*|({})([_.0-9-][A-Za-z0-9_.-]*)?)",
@@ -99,8 +100,7 @@ std::string secret_names() {
 }
 
 const Tier& tier_named(std::string_view name) {
-  return *std::find_if(table().tiers.begin(), table().tiers.end(),
-                       [&](const Tier& tier) { return tier.name == name; });
+  return *std::ranges::find(table().tiers, name, &Tier::name);
 }
 
 const PlaceOfJob* place_named(std::string_view name) {
@@ -144,8 +144,7 @@ class Script {
  private:
   const Way& way() const {
     const std::string& name = request_.via.empty() ? place_->ways.front() : request_.via;
-    return *std::find_if(table().ways.begin(), table().ways.end(),
-                         [&](const Way& one) { return one.name == name; });
+    return *std::ranges::find(table().ways, name, &Way::name);
   }
   std::string list() const {
     return request_.hosts.empty() ? place_->hosts
@@ -154,7 +153,7 @@ class Script {
   // Of the job, for files and the manifest.
   std::string name() const {
     std::string out = request_.job.empty() ? request_.place : request_.job;
-    std::replace(out.begin(), out.end(), '+', '-');
+    std::ranges::replace(out, '+', '-');
     return out;
   }
   // Its own tier, and those before.
@@ -168,15 +167,14 @@ class Script {
   }
   bool of_tier(const Observation& o) const {
     const auto all = tiers();
-    return std::find(all.begin(), all.end(), o.tier) != all.end();
+    return contains(all, o.tier);
   }
   int seconds() const {
     const std::string& last = request_.wishes.empty() ? request_.tier : table().tiers.back().name;
     return tier_named(last).seconds;
   }
   bool applies(const Observation& o) const {
-    return o.places.empty() ||
-           std::find(o.places.begin(), o.places.end(), request_.place) != o.places.end();
+    return o.places.empty() || contains(o.places, request_.place);
   }
 
   std::string header() const {
@@ -222,11 +220,10 @@ class Script {
   }
 
   bool wished(const Observation& o) const {
-    return std::any_of(request_.wishes.begin(), request_.wishes.end(),
-                       [&](const Wish& wish) { return answers(o, wish); });
+    return std::ranges::any_of(request_.wishes, [&](const Wish& wish) { return answers(o, wish); });
   }
   static bool answers(const Observation& o, const Wish& wish) {
-    return std::find(o.sources.begin(), o.sources.end(), wish.source) != o.sources.end();
+    return contains(o.sources, wish.source);
   }
 
   // Stacks first, for a job that hangs may be killed any moment; then what does not change.
@@ -277,8 +274,7 @@ class Script {
       out += "\nif [ $what = job ]; then\nerrors=scheduler/collect-errors.txt\nmkdir scheduler\n" +
              on_job + "\nhead -c 1024 /dev/zero >&3\nexit\nfi\n";
     const std::string on_host = observations_of_host();
-    if (on_host.find("$ranks") != std::string::npos ||
-        on_host.find("each_rank ") != std::string::npos)
+    if (contains(on_host, "$ranks") || contains(on_host, "each_rank "))
       out += embedded_script("ranks.sh");
     return out + on_host + "\necho \"$first $(date +%s)\" >clock.txt\nsend clock.txt\n" +
            "head -c 1024 /dev/zero >&3 # the end of the tar\n";
@@ -303,7 +299,7 @@ Result<> check(const Request& r, const PlaceOfJob& place) {
       return usage_error(fmt::format("'{}' is not a host name", host))
           .hint("letters, digits, - _ and ., a letter or digit first");
   const auto& ways = place.ways;
-  if (!r.via.empty() && std::find(ways.begin(), ways.end(), r.via) == ways.end()) {
+  if (!r.via.empty() && !contains(ways, r.via)) {
     const std::string near = schema::nearest(r.via, ways);
     return usage_error(fmt::format("'{}' is not a way to these hosts", r.via))
         .hint(near.empty() ? fmt::format("{}", fmt::join(ways, ", "))
@@ -316,8 +312,8 @@ Result<> check(const Request& r, const PlaceOfJob& place) {
 
 bool host_name(std::string_view text) {
   return !text.empty() && text.size() <= kMostName && letter_or_digit(text.front()) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return letter_or_digit(c) || c == '-' || c == '_' || c == '.'; });
+         std::ranges::all_of(
+             text, [](char c) { return letter_or_digit(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 bool slurm_job(std::string_view text) {

@@ -21,15 +21,11 @@ std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db,
                   [&](const HistoryRow& h) { return !facts.counts(facts.member(h.member)); });
     for (HistoryRow& h : histories)
       if (!h.rank) h.rank = facts.member(h.member)->rank;
-    sort_rows(histories, [&](const HistoryRow& a, const HistoryRow& b) {
-      return std::tuple(a.rank, facts.order(a.member)) < std::tuple(b.rank, facts.order(b.member));
-    });
+    sort_by(histories,
+            [&](const HistoryRow& a) { return std::tuple(a.rank, facts.order(a.member)); });
     for (const auto& slow : analyze::slow_ranks(group_at(i), histories)) out.push_back(slow);
   }
-  sort_rows(out, [&](const auto& a, const auto& b) {
-    return std::tie(a.rank, facts.groups[index_of(a.group)]) <
-           std::tie(b.rank, facts.groups[index_of(b.group)]);
-  });
+  sort_by(out, [&](const auto& a) { return std::tie(a.rank, facts.groups[index_of(a.group)]); });
   return out;
 }
 

@@ -4,11 +4,9 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include "analyze/facts/job_pods.hpp"
-#include "analyze/facts/identity.hpp"
 #include "analyze/facts/job_life.hpp"
 #include "analyze/facts/rank_map.hpp"
 #include "analyze/facts/step_lines.hpp"
@@ -16,6 +14,7 @@
 #include "holdings.hpp"
 #include "identity.hpp"
 #include "isolation_cost.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "read.hpp"
@@ -112,9 +111,7 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
 
 decide::Case case_of(const Resolved& resolved) {
   const auto& [facts, topology] = resolved;
-  decide::Case incident;
-  incident.exits = exits_of(facts);
-  incident.hosts = facts.hosts.size();
+  decide::Case incident{.exits = exits_of(facts), .hosts = facts.hosts.size()};
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
   incident.job_hosts = analyze::hosts_of_job(facts);
   incident.storage_servers = analyze::storage_servers(facts);
@@ -128,8 +125,8 @@ decide::Case case_of(const Resolved& resolved) {
   incident.uses_gpus = analyze::uses_gpus(facts);
   incident.ranks =
       std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
-  incident.has_rank_map = std::any_of(facts.ranks.begin(), facts.ranks.end(),
-                                      [](const RankRow& r) { return r.host.has_value(); });
+  incident.has_rank_map =
+      std::ranges::any_of(facts.ranks, [](const RankRow& r) { return r.host.has_value(); });
   // What hosts hang on, and pods: a spine would have all of them below it, a rack shares no cable.
   for (const analyze::Switch& s : topology.switches)
     if ((s.level == 0 && s.kind != "rack" && s.kind != "rail") || s.kind == "pod")
@@ -160,10 +157,10 @@ decide::Case case_of(const Resolved& resolved) {
   incident.job_end = facts.job_end;
   incident.any_training_output =
       !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
-      std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job) ||
-      std::any_of(facts.events.begin(), facts.events.end(), [](const EventRow& e) {
+      std::ranges::any_of(facts.identities, analyze::tells_of_job) ||
+      std::ranges::any_of(facts.events, [](const EventRow& e) {
         return e.role == Role::cascade && e.severity >= Severity::distributed &&
-               e.detail.find("unit=") == std::string::npos;
+               !contains(e.detail, "unit=");
       });
   for (const EventRow& e : facts.events)
     if (const auto& last = e.last_time_ns ? e.last_time_ns : e.time_ns; last)
@@ -218,11 +215,10 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   }
   incident.history = history_of(db, facts, earlier);
   std::vector<ProblemRow> problems = db.problems();
-  incident.incomplete = std::any_of(problems.begin(), problems.end(), loses_input) || db.partial();
+  incident.incomplete = std::ranges::any_of(problems, loses_input) || db.partial();
 
-  report::Incident out;
-  out.identity = identity_of(db, facts);
-  out.verdict = decide::decide_in_place(incident);
+  report::Incident out{.identity = identity_of(db, facts),
+                       .verdict = decide::decide_in_place(incident)};
   if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty())
     out.verdict.next.push_back({NextKind::plan, cost});
   out.findings = std::move(incident.findings);
@@ -252,7 +248,7 @@ bool fails(Action action, std::span<const Finding> findings, Severity level) {
   const auto severe = [&](const Finding& f) {
     return f.outcome == Outcome::fired && f.severity >= level;
   };
-  return std::any_of(findings.begin(), findings.end(), severe) || action != Action::mitigate;
+  return std::ranges::any_of(findings, severe) || action != Action::mitigate;
 }
 
 }  // namespace culprit::diagnose

@@ -46,9 +46,8 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
     return broken();
   const json& verdict = d["verdict"];
   const json& incident = d["incident"];
-  Verdict v;
-  v.action = term_named<Action>(text_of(verdict, "action")).value_or(Action::investigate);
-  v.symptom = term_named<Symptom>(text_of(incident, "symptom")).value_or(Symptom::none);
+  Verdict v{.action = term_named<Action>(text_of(verdict, "action")).value_or(Action::investigate),
+            .symptom = term_named<Symptom>(text_of(incident, "symptom")).value_or(Symptom::none)};
   std::vector<Subject> subjects;
   if (const auto it = verdict.find("targets"); it != verdict.end() && it->is_array())
     for (const json& t : *it) {
@@ -66,10 +65,7 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
   if (const auto it = d.find("findings"); it != d.end() && it->is_array())
     for (const json& f : *it) {
       if (!f.is_object()) return broken();
-      Finding finding;
-      finding.id = text_of(f, "id");
-      finding.event_class = text_of(f, "class");
-      findings.push_back(std::move(finding));
+      findings.push_back(Finding{.id = text_of(f, "id"), .event_class = text_of(f, "class")});
     }
   PastFailure out;
   out.name = "the incident of " + std::filesystem::path(path).filename().string();
@@ -112,23 +108,16 @@ Result<> add_fleet(const std::string& path, std::vector<PastIncident>& out) {
   CULPRIT_TRY(record, store::read_fleet(path));
   for (const FleetIncident& i : record.incidents) {
     if (i.job.empty() || !i.start) continue;
-    Verdict v;
-    v.action = term_named<Action>(i.action).value_or(Action::investigate);
-    v.symptom = term_named<Symptom>(i.symptom).value_or(Symptom::none);
+    Verdict v{.action = term_named<Action>(i.action).value_or(Action::investigate),
+              .symptom = term_named<Symptom>(i.symptom).value_or(Symptom::none)};
     std::vector<Subject> subjects;
     for (const FleetTarget& t : i.targets)
       if (const auto kind = term_named<SubjectKind>(t.kind)) {
         subjects.push_back({*kind, t.id});
         v.targets.push_back({subjects.back(), t.confidence, {"ground"}});
       }
-    Finding ground;
-    ground.id = "ground";
-    ground.event_class = i.event_class;
-    PastIncident past;
-    past.path = path;
-    past.job = i.job;
-    past.sources = i.source + "\n";
-    past.from_fleet = true;
+    Finding ground{.id = "ground", .event_class = i.event_class};
+    PastIncident past{.path = path, .job = i.job, .sources = i.source + "\n", .from_fleet = true};
     past.failure.name = "the incident " + i.name;
     past.failure.start = i.start;
     past.failure.end = i.end;
@@ -164,9 +153,7 @@ Result<std::vector<PastIncident>> load_history(std::span<const std::string> data
       return usage_error("this database has no verdict yet")
           .at({path, 0})
           .hint("culprit classify -d " + path);
-    PastIncident past;
-    past.path = path;
-    past.sources = db.meta("sources").value_or("");
+    PastIncident past{.path = path, .sources = db.meta("sources").value_or("")};
     std::vector<std::string> notes;  // they stand in that incident's own report
     if (const auto stored = db.manifests(); !stored.empty())
       if (const auto manifest =

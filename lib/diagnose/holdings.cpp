@@ -1,11 +1,11 @@
 #include "holdings.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include <re2/re2.h>
 
 #include "analyze/facts/path_facts.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::diagnose {
 
@@ -35,20 +35,18 @@ decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topolog
     if (s.row.rank && s.stack >= 0) out.stacks.insert(*s.row.rank);
   for (const RecorderRow& r : facts.recorders)
     if (r.rank) out.recorders.insert(*r.rank);
-  out.scheduler = std::any_of(facts.configs.begin(), facts.configs.end(), [](const ConfigRow& c) {
-    return c.name.rfind("slurm.job.", 0) == 0;
-  });
-  out.scheduler = out.scheduler ||
-                  std::any_of(facts.members.begin(), facts.members.end(), [](const MemberRow& m) {
+  out.scheduler = std::ranges::any_of(
+      facts.configs, [](const ConfigRow& c) { return c.name.rfind("slurm.job.", 0) == 0; });
+  out.scheduler = out.scheduler || std::ranges::any_of(facts.members, [](const MemberRow& m) {
                     return m.text_kind == "scheduler" || m.text_kind == "kubernetes";
                   });
   out.manifest = facts.manifest.has_value();
   out.attempts = facts.manifest ? facts.manifest->attempts.size() : 0;
   out.network = !topology.switches.empty();
-  out.times = std::any_of(facts.progress.begin(), facts.progress.end(),
+  out.times =
+      std::ranges::any_of(facts.progress,
                           [](const ProgressSpan& p) { return p.last.time_ns.has_value(); }) ||
-              std::any_of(facts.events.begin(), facts.events.end(),
-                          [](const EventRow& e) { return e.rank && e.time_ns; });
+      std::ranges::any_of(facts.events, [](const EventRow& e) { return e.rank && e.time_ns; });
   return out;
 }
 
@@ -59,12 +57,12 @@ decide::Scheduler scheduler_of(const analyze::Facts& facts) {
       R"((?i)(?:^|[^a-z])(?:pbs[a-z]*|qstat|mom_logs|tracejob)(?:[^a-z]|$))");
   static const re2::RE2 kLsf(R"((?i)(?:^|[^a-z])(?:lsf|bjobs|bhist|bhosts)(?:[^a-z]|$))");
   const auto any = [&](const re2::RE2& words) {
-    return std::any_of(facts.members.begin(), facts.members.end(),
-                       [&](const MemberRow& m) { return re2::RE2::PartialMatch(m.path, words); });
+    return std::ranges::any_of(
+        facts.members, [&](const MemberRow& m) { return re2::RE2::PartialMatch(m.path, words); });
   };
   const bool slurm =
-      std::any_of(facts.configs.begin(), facts.configs.end(),
-                  [](const ConfigRow& c) { return c.name.rfind("slurm.", 0) == 0; }) ||
+      std::ranges::any_of(facts.configs,
+                          [](const ConfigRow& c) { return c.name.rfind("slurm.", 0) == 0; }) ||
       any(kSlurm);
   if (slurm) return decide::Scheduler::slurm;
   return any(kPbs)   ? decide::Scheduler::pbs
@@ -96,8 +94,7 @@ std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& 
   if (facts.manifest)
     for (const Host& host : facts.manifest->hosts) out.insert(analyze::short_host(host));
   for (const EventRow& e : facts.events)  // a kernel's words in an export of many machines
-    if (e.host && e.detail.find("unit=kernel") != std::string::npos)
-      out.insert(analyze::short_host(*e.host));
+    if (e.host && contains(e.detail, "unit=kernel")) out.insert(analyze::short_host(*e.host));
   return out;
 }
 
@@ -113,7 +110,7 @@ std::map<Host, std::set<std::string>> gpus_of_job(const analyze::Facts& facts) {
   for (const RankRow& r : facts.ranks) {
     if (!r.host) return {};
     // Two ranks with one address: cut short, or a part of a GPU.
-    if (!r.gpu || r.gpu->find(':') == std::string::npos || !out[*r.host].insert(*r.gpu).second)
+    if (!r.gpu || !contains(*r.gpu, ':') || !out[*r.host].insert(*r.gpu).second)
       partly.insert(*r.host);
   }
   for (const Host& host : partly) out.erase(host);

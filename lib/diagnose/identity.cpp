@@ -6,10 +6,9 @@
 namespace culprit::diagnose {
 
 report::Identity identity_of(const store::Database& db, const analyze::Facts& facts) {
-  report::Identity out;
-  out.tool = db.meta("tool").value_or("culprit");
-  out.rules = db.meta("rules").value_or("");
-  out.bundle = report::bundle_digest(facts.members);
+  report::Identity out{.tool = db.meta("tool").value_or("culprit"),
+                       .rules = db.meta("rules").value_or(""),
+                       .bundle = report::bundle_digest(facts.members)};
   if (facts.manifest) {
     out.job = facts.manifest->job;
     out.job_id = facts.manifest->job_id;

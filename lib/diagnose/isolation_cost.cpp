@@ -1,6 +1,5 @@
 #include "isolation_cost.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "analyze/compare/compare_runs.hpp"
-#include "analyze/facts/identity.hpp"
 #include "model/confidence.hpp"
 #include "model/sort.hpp"
 #include "run.hpp"
@@ -17,19 +16,18 @@ constexpr std::size_t kMostNew = 5;
 constexpr double kTelling = 0.6;  // by its words: of a warning or an error
 
 Finding lead_of(const analyze::Change& change, const analyze::Facts& facts, std::size_t number) {
-  Finding f;
-  f.id = fmt::format("leads/new/{}", number);
-  f.analysis = Analysis::leads;
-  f.outcome = Outcome::not_enough_evidence;
-  f.event_class = "new_line";
-  f.title = say(Phrase::not_in_good_run);
-  f.severity = Severity::info;
-  f.role = Role::advice;
-  f.scope = Scope::job_wide;
-  f.subject = {SubjectKind::job, "job"};
-  f.confidence = confidence::kUnknownLine;
-  f.why = say(Phrase::none_of_kind_in_good_run);
-  f.facts = LeadFacts{change.bad, 0, false};
+  Finding f{.id = fmt::format("leads/new/{}", number),
+            .analysis = Analysis::leads,
+            .outcome = Outcome::not_enough_evidence,
+            .subject = {SubjectKind::job, "job"},
+            .event_class = "new_line",
+            .severity = Severity::info,
+            .role = Role::advice,
+            .scope = Scope::job_wide,
+            .confidence = confidence::kUnknownLine,
+            .why = say(Phrase::none_of_kind_in_good_run),
+            .title = say(Phrase::not_in_good_run),
+            .facts = LeadFacts{change.bad, 0, false}};
   for (const analyze::ChangePlace& place : change.places)
     for (const MemberRow& m : facts.members)
       if (place.in_bad && m.path == place.path && m.duplicate_of == 0 && f.evidence.empty()) {
@@ -66,9 +64,7 @@ Result<Novelty> new_lines(const store::Database& db, const Resolved& incident,
     }
   CULPRIT_CHECK(mine_lines(worked, 0, limits, miner));
   CULPRIT_CHECK(mine_lines(incident.facts, sources, 1, limits, miner));
-  analyze::ComparedRun bad;
-  bad.facts = &incident.facts;
-  bad.text_kinds = text_kinds_of(incident.facts);
+  analyze::ComparedRun bad{.facts = &incident.facts, .text_kinds = text_kinds_of(incident.facts)};
   std::vector<analyze::Change> changes =
       analyze::changed_lines(worked.view(), bad, miner.templates(), pack, {}, out.notes);
   // What a rule knows is a finding already.

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
-#include "analyze/metrics/incident_metrics.hpp"
 #include "analyze/pace/job_calls.hpp"
 #include "analyze/metrics/memory_growth.hpp"
 #include "analyze/metrics/metric_stalls.hpp"
@@ -18,6 +16,7 @@
 #include "analyze/pace/step_jobs.hpp"
 #include "analyze/facts/topology.hpp"
 #include "ingest/engine/name_moment.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::diagnose {
@@ -25,8 +24,7 @@ namespace culprit::diagnose {
 namespace {
 
 bool ends_with(std::string_view text, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(),
-                     [&](std::string_view e) { return text.ends_with(e); });
+  return std::ranges::any_of(endings, [&](std::string_view e) { return text.ends_with(e); });
 }
 
 // Milliseconds in one of the series' units; 0 when it does not measure time.
@@ -49,9 +47,7 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
   std::map<std::pair<Rank, std::string>, analyze::PartSeries> found;
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  sort_rows(rows, [&](const SeriesRow* a, const SeriesRow* b) {
-    return facts.order(a->member) < facts.order(b->member);
-  });
+  sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
   for (const SeriesRow* s : rows) {
     const MemberRow* m = facts.member(s->member);
     if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || in_ms(*s) == 0 || !wanted(*s))
@@ -99,17 +95,14 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
   std::map<MemberId, std::size_t> timed;
   for (std::size_t i = 0; i < facts.groups.size(); ++i)
     for (const HistoryRow& h : db.histories(group_at(i)))
-      timed[h.member] += static_cast<std::size_t>(
-          std::count_if(h.entries.begin(), h.entries.end(),
-                        [](const HistoryEntry& e) { return e.created_ns != 0; }));
+      timed[h.member] += static_cast<std::size_t>(std::ranges::count_if(
+          h.entries, [](const HistoryEntry& e) { return e.created_ns != 0; }));
   std::vector<MemberId> members;
   for (const auto& [member, n] : timed)
     if (n > 0 && facts.counts(facts.member(member))) members.push_back(member);
   if (members.empty()) return {};
-  const MemberId most =
-      *std::max_element(members.begin(), members.end(), [&](MemberId a, MemberId b) {
-        return std::tuple(timed[a], -facts.order(a)) < std::tuple(timed[b], -facts.order(b));
-      });
+  const MemberId most = *std::ranges::max_element(
+      members, {}, [&](MemberId a) { return std::tuple(timed[a], -facts.order(a)); });
   std::vector<HistoryRow> histories;
   for (std::size_t i = 0; i < facts.groups.size(); ++i)
     for (HistoryRow& h : db.histories(group_at(i)))
@@ -128,8 +121,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   for (const MemberId member : logs) tables.push_back(db.steps(member));
   out.steps = analyze::job_steps(facts, tables);
   tables.clear();
-  const bool silent =
-      std::all_of(out.steps.ms.begin(), out.steps.ms.end(), [](double v) { return std::isnan(v); });
+  const bool silent = std::ranges::all_of(out.steps.ms, [](double v) { return std::isnan(v); });
   if (silent)
     if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0)
       out.steps = std::move(counted);
@@ -144,10 +136,8 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
     clock.push_back(out.steps.time[i] == kNoValue ? kNoFigure
                                                   : static_cast<double>(out.steps.time[i]) / 1e6);
   }
-  const bool numbered =
-      std::none_of(numbers.begin(), numbers.end(), [](double v) { return std::isnan(v); });
-  const bool timed =
-      std::none_of(clock.begin(), clock.end(), [](double v) { return std::isnan(v); });
+  const bool numbered = std::ranges::none_of(numbers, [](double v) { return std::isnan(v); });
+  const bool timed = std::ranges::none_of(clock, [](double v) { return std::isnan(v); });
   out.jobs = analyze::step_jobs(facts, out.steps, [&](SeriesId id) { return db.points(id); });
   out.report = analyze::find_fail_slow(
       {out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{},
@@ -156,23 +146,21 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   if (out.report.intervals.empty() || !numbered) return out;
   // A step that was done twice is judged as it was done the last time.
   std::vector<std::int64_t> iterations = out.steps.iteration;
-  sort_rows(iterations);
-  iterations.erase(std::unique(iterations.begin(), iterations.end()), iterations.end());
+  sort_unique(iterations);
   out.series = parts_of(db, facts, iterations, [](const SeriesRow& s) {
     return s.rank && analyze::part_kind(s.name) != analyze::PartKind::mixed;
   });
   const auto& parts = out.series;
   // What grew on all may be read from the log that reports the steps, whosever it is.
   std::vector<analyze::PartSeries> all = parts_of(db, facts, iterations, [&](const SeriesRow& s) {
-    return !s.rank && std::find(logs.begin(), logs.end(), s.member) != logs.end();
+    return !s.rank && contains(logs, s.member);
   });
   all.insert(all.end(), parts.begin(), parts.end());
   if (all.empty()) return out;
   std::vector<double> whole(iterations.size(), kNoFigure);
   for (std::size_t i = 0; i < out.steps.size(); ++i)
-    whole[static_cast<std::size_t>(
-        std::lower_bound(iterations.begin(), iterations.end(), out.steps.iteration[i]) -
-        iterations.begin())] = out.steps.ms[i];
+    whole[static_cast<std::size_t>(std::ranges::lower_bound(iterations, out.steps.iteration[i]) -
+                                   iterations.begin())] = out.steps.ms[i];
   for (const analyze::SlowInterval& interval : out.report.intervals) {
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
@@ -226,9 +214,8 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
   for (std::size_t i = 0; i < out.readings.size() && i < kCited; ++i)
     out.readings[i].evidence = analyze::reading_evidence(
         facts, [&](SeriesId id) { return db.points(id); }, out.readings[i]);
-  const auto named =
-      std::count_if(facts.series.begin(), facts.series.end(),
-                    [](const SeriesRow& s) { return s.labels == ingest::kTimeOfName; });
+  const auto named = std::ranges::count_if(
+      facts.series, [](const SeriesRow& s) { return s.labels == ingest::kTimeOfName; });
   if (named > 0)
     out.notes.push_back(
         fmt::format("{} series take their time from the name of their file: nothing else says when "
@@ -291,9 +278,8 @@ analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps
   analyze::JobTimes out;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps.iteration[i] == kNoValue) continue;
-    analyze::StepRecord step;
-    step.attempt = static_cast<std::int64_t>(steps.attempt[i]);
-    step.iteration = steps.iteration[i];
+    analyze::StepRecord step{.attempt = static_cast<std::int64_t>(steps.attempt[i]),
+                             .iteration = steps.iteration[i]};
     if (steps.time[i] != kNoValue) step.end = steps.time[i];
     if (!std::isnan(steps.ms[i])) step.ms = steps.ms[i];
     out.steps.push_back(step);
@@ -328,8 +314,7 @@ StepChart chart_of(const Pace& pace) {
   StepChart out;
   const std::vector<double>& ms = pace.steps.ms;
   out.rows = ms.size();
-  if (out.rows < kFewest ||
-      std::none_of(ms.begin(), ms.end(), [](double v) { return std::isfinite(v); }))
+  if (out.rows < kFewest || std::ranges::none_of(ms, [](double v) { return std::isfinite(v); }))
     return {};
   out.bucket = (out.rows + kMost - 1) / kMost;
   for (std::size_t begin = 0; begin < out.rows; begin += out.bucket) {

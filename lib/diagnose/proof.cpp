@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include "bundle/bundle.hpp"
@@ -14,6 +13,7 @@
 #include "diagnose/conclude.hpp"
 #include "diagnose/minimal.hpp"
 #include "diagnose/redaction.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "redact/pseudonyms.hpp"
 
@@ -69,7 +69,7 @@ constexpr std::size_t kMostCached = 4096;           // units of a set whose verd
 // Lines can be taken out of it, and what is left is of the same format: no JSON that is one
 // document, and no binary, unless it is a log: a machine that dies leaves zeros in its files.
 bool has_lines(const std::string& bytes, bool log) {
-  return bytes.size() <= kMostLinedBytes && (log || bytes.find('\0') == std::string::npos) &&
+  return bytes.size() <= kMostLinedBytes && (log || !contains(bytes, '\0')) &&
          !nlohmann::json::accept(bytes);
 }
 
@@ -112,11 +112,11 @@ struct Run {
 
 ProvedVerdict proved(const Verdict& verdict) {
   ProvedVerdict out{verdict.action, {}, verdict.precision, {}};
-  const auto taken = std::find_if(verdict.steps.begin(), verdict.steps.end(),
-                                  [](const Step& s) { return s.outcome == StepOutcome::taken; });
+  const auto taken = std::ranges::find_if(
+      verdict.steps, [](const Step& s) { return s.outcome == StepOutcome::taken; });
   if (taken != verdict.steps.end()) out.cause = taken->step;  // the history may be another
   for (const Target& t : verdict.targets) out.targets.push_back(t.subject);
-  std::sort(out.targets.begin(), out.targets.end());
+  std::ranges::sort(out.targets);
   return out;
 }
 
@@ -273,8 +273,8 @@ Result<Prover> Prover::read(const ProofRequest& request, const rules::RulePack& 
     }
   }
   // The order of an archive says nothing.
-  std::stable_sort(impl->members.begin(), impl->members.end(),
-                   [](const ProofMember& a, const ProofMember& b) { return a.path < b.path; });
+  std::ranges::stable_sort(
+      impl->members, [](const ProofMember& a, const ProofMember& b) { return a.path < b.path; });
   CULPRIT_TRY(whole, impl->run(request.read.sources));
   impl->wanted = proved(whole.verdict);
   name_known(whole.resolved.facts, impl->names);
@@ -311,9 +311,7 @@ Result<Proof> Prover::prove() {
   if (found == Holds::no)
     return fail("this verdict is another when its files are packed anew: it cannot be proved")
         .hint("unpack the bundle into a folder, and prove that");
-  Proof out;
-  out.of_files = p.members.size();
-  out.of_lines = p.units.size();
+  Proof out{.of_files = p.members.size(), .of_lines = p.units.size()};
   // Files first: most of a bundle goes in a few questions.
   std::map<std::size_t, Kept> files;
   for (const std::size_t u : p.kept) files[p.units[u].member].push_back(u);
@@ -358,7 +356,7 @@ Result<Prover::Written> Prover::write(const std::string& path) {
   CULPRIT_TRY(again, impl_->run(std::vector<std::string>{path}));
   Written out{redacted.members, proved(again.verdict), impl_->wanted};
   for (Subject& s : out.wanted.targets) s.id = names.text(s.id);
-  std::sort(out.wanted.targets.begin(), out.wanted.targets.end());
+  std::ranges::sort(out.wanted.targets);
   return out;
 }
 

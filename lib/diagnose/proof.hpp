@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "diagnose/read.hpp"
-#include "diagnose/resolve.hpp"
 #include "model/finding.hpp"
 #include "model/result.hpp"
 #include "rules/pack.hpp"
 #include "store/database.hpp"
+#include "diagnose/resolve.hpp"
 
 namespace culprit::diagnose {
 

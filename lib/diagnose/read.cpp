@@ -158,7 +158,7 @@ Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePa
   CULPRIT_CHECK(db.set_meta("own_databases", own));
   CULPRIT_CHECK(db.finish_ingest());
   const auto problems = db.problems();
-  return ReadOutcome{summary, std::any_of(problems.begin(), problems.end(), loses_input)};
+  return ReadOutcome{summary, std::ranges::any_of(problems, loses_input)};
 }
 
 }  // namespace culprit::diagnose

@@ -10,6 +10,7 @@
 
 #include "bundle/tar_writer.hpp"
 #include "ingest/collectives/pickle.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "store/rewrite.hpp"
 
@@ -45,8 +46,7 @@ class Lines {
 
 // A pickle without a NUL in its head is one all the same.
 bool is_binary(std::string_view head) {
-  return (!head.empty() && head[0] == '\x80') ||
-         head.substr(0, kHead).find('\0') != std::string_view::npos;
+  return (!head.empty() && head[0] == '\x80') || contains(head.substr(0, kHead), '\0');
 }
 
 // A pickle of numbers and names as JSON, which the readers of pickles take as well: names in it can

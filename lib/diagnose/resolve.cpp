@@ -1,14 +1,11 @@
 #include "resolve.hpp"
 
-#include <fmt/format.h>
-
 #include "analyze/facts/attribution.hpp"
 #include "analyze/facts/belonging.hpp"
 #include "analyze/facts/clock.hpp"
 #include "analyze/facts/identity.hpp"
 #include "analyze/facts/process_tree.hpp"
 #include "analyze/facts/story.hpp"
-#include "analyze/hang/standstill.hpp"
 #include "identity.hpp"
 #include "ingest/logs/manifest.hpp"
 #include "model/phrases.hpp"
@@ -101,7 +98,7 @@ Result<Resolved> resolve(store::Database& db, bool keep) {
     return std::tuple(x.time_ns.has_value(), x.time_ns.value_or(0), facts.order(x.place.member),
                       x.place.line, x.place.offset);
   };
-  sort_rows(facts.exits, [&](const ExitRow& a, const ExitRow& b) { return moment(a) < moment(b); });
+  sort_by(facts.exits, [&](const ExitRow& a) { return moment(a); });
   analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);

@@ -24,9 +24,9 @@ bool has_log_lines(const MemberRow& m) {
       m.text_kind == "process" || m.text_kind == "source")
     return false;
   const auto kinds = ingest::text_kinds();
-  return m.format == "text" ||
-         std::any_of(kinds.begin(), kinds.end(),
-                     [&](const ingest::TextKind& kind) { return kind.name == m.format; });
+  return m.format == "text" || std::ranges::any_of(kinds, [&](const ingest::TextKind& kind) {
+           return kind.name == m.format;
+         });
 }
 
 class LineVisitor : public bundle::Visitor {
@@ -115,8 +115,7 @@ std::vector<MetricSeries> unknown_metrics(const store::Database& db, const analy
     SeriesPoints points = db.points(row.id);
     std::vector<double>& values = points.values;
     std::erase_if(values, [](double v) { return !std::isfinite(v); });
-    if (values.size() > 3 && values.back() > values.front() &&
-        std::is_sorted(values.begin(), values.end())) {
+    if (values.size() > 3 && values.back() > values.front() && std::ranges::is_sorted(values)) {
       for (std::size_t i = values.size() - 1; i > 0; --i) values[i] -= values[i - 1];
       values.erase(values.begin());
     }
@@ -145,7 +144,7 @@ std::vector<std::string> readable_sources(const store::Database& db) {
     sources.push_back(said.substr(at, end - at));
     at = end + 1;
   }
-  if (std::any_of(sources.begin(), sources.end(), [](const std::string& path) {
+  if (std::ranges::any_of(sources, [](const std::string& path) {
         return path == "-" || !bundle::check_readable(path);
       }))
     sources.clear();

@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "ingest/engine/ingest.hpp"
 #include "ingest/logs/manifest.hpp"
 #include "model/phrases.hpp"

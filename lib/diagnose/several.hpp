@@ -1,8 +1,6 @@
 // Several incidents in one call: their facts would be taken for one story.
 #pragma once
 
-#include <string>
-
 #include "model/text.hpp"
 #include "resolve.hpp"
 #include "store/database.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 #define XXH_INLINE_ALL
@@ -153,8 +152,8 @@ Result<bool> already_there(const std::string& path,
   if (!fs::exists(path, error)) return false;
   const auto head = store::read_shard_head(path);
   if (head)
-    return std::all_of(meta.begin(), meta.end(),
-                       [&](const auto& one) { return head->get(one.first) == one.second; });
+    return std::ranges::all_of(meta,
+                               [&](const auto& one) { return head->get(one.first) == one.second; });
   const bool ours = bundle::own_file(path) == bundle::OwnFile::database;
   if (head.error().kind != ErrorKind::usage && (ours || fs::file_size(path, error) == 0))
     return false;  // cut off, or of an older layout
@@ -277,10 +276,9 @@ Result<ShardOutcome> read_shard(const ReadRequest& request, const ShardRequest& 
     CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
     const auto problems = db.problems();
     // What the disk refused last time it may give now.
-    out.already = std::none_of(problems.begin(), problems.end(), [](const ProblemRow& problem) {
-      return problem.code == "bundle.unreadable";
-    });
-    out.incomplete = std::any_of(problems.begin(), problems.end(), loses_input);
+    out.already = std::ranges::none_of(
+        problems, [](const ProblemRow& problem) { return problem.code == "bundle.unreadable"; });
+    out.incomplete = std::ranges::any_of(problems, loses_input);
     if (out.already) return out;
   }
   Part part(path);
@@ -292,7 +290,7 @@ Result<ShardOutcome> read_shard(const ReadRequest& request, const ShardRequest& 
     CULPRIT_TRY(summary, read_units(request, shard, division, pack, db));
     const auto problems = db.problems();
     if (shard.where.empty()) CULPRIT_CHECK(check_no_limit(problems));
-    out.incomplete = std::any_of(problems.begin(), problems.end(), loses_input);
+    out.incomplete = std::ranges::any_of(problems, loses_input);
     CULPRIT_CHECK(db.set_meta(kEntries, own_entries(division, shard.number - 1, summary.entries)));
     CULPRIT_CHECK(
         db.set_meta("own_databases", fmt::format("{}", fmt::join(summary.own_databases, ", "))));
@@ -454,7 +452,7 @@ Result<> check_limits(const Shards& shards, const std::vector<std::uint64_t>& by
     for (std::size_t i = 0; i < std::min(own.size(), entries.size()); ++i) entries[i] += own[i];
   }
   const auto most = [](const std::vector<std::uint64_t>& of) {
-    return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
+    return of.empty() ? 0 : *std::ranges::max_element(of);
   };
   if (most(entries) <= limits[0] && most(bytes) <= limits[2]) return {};
   return fail(
@@ -603,7 +601,7 @@ Result<MergeOutcome> merge(const MergeRequest& request, const std::string& path)
   {
     CULPRIT_TRY(db, store::Database::open(part.path(), store::Access::read));
     const auto problems = db.problems();
-    out.incomplete = std::any_of(problems.begin(), problems.end(), loses_input);
+    out.incomplete = std::ranges::any_of(problems, loses_input);
   }
   CULPRIT_CHECK(part.rename());
   return out;

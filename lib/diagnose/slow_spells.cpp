@@ -1,8 +1,8 @@
 #include "slow_spells.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "model/number.hpp"
 #include "model/ranges.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -12,8 +12,7 @@ namespace culprit::diagnose {
 namespace {
 
 bool whole(const std::string& text, std::int64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && value >= 0;
+  return parse_whole(text, value) && value >= 0;
 }
 
 // Whom a finding is about, in ranks. A GPU whose rank is not known stands for none: its neighbours
@@ -31,9 +30,8 @@ std::vector<Rank> ranks_of(const Subject& s, const Resolved& incident) {
   if (s.kind == SubjectKind::host || s.kind == SubjectKind::nic || gpu)
     for (const auto& [rank, name] : incident.topology.host_of) {
       if (name != host) continue;
-      const auto row =
-          std::find_if(incident.facts.ranks.begin(), incident.facts.ranks.end(),
-                       [&, r = rank](const RankRow& known) { return known.rank == r; });
+      const auto row = std::ranges::find_if(
+          incident.facts.ranks, [&, r = rank](const RankRow& known) { return known.rank == r; });
       if (!gpu || (row != incident.facts.ranks.end() && row->local_rank == LocalRank(one)))
         out.push_back(rank);
     }
@@ -55,11 +53,10 @@ SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& inc
     if (slow == nullptr || slow->first < 0 || slow->last < slow->first ||
         !(slow->baseline_ms > 0) || !(slow->level_ms > slow->baseline_ms))
       continue;
-    SlowSpell s;
-    s.first = slow->first;
-    s.last = slow->last;
-    s.healthy_ms = slow->baseline_ms;
-    s.level_ms = slow->level_ms;
+    SlowSpell s{.first = slow->first,
+                .last = slow->last,
+                .healthy_ms = slow->baseline_ms,
+                .level_ms = slow->level_ms};
     s.mean_ms =
         std::max(s.healthy_ms,
                  s.healthy_ms + slow->cost_s * 1e3 / static_cast<double>(s.last - s.first + 1));
@@ -68,7 +65,7 @@ SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& inc
     s.ranks = ranks_of(f.subject, incident);
     out.spells.push_back(std::move(s));
   }
-  sort_rows(out.spells, [](const SlowSpell& a, const SlowSpell& b) { return a.first < b.first; });
+  sort_by(out.spells, &SlowSpell::first);
   if (out.spells.empty() && out.why.empty()) out.why = say(Phrase::no_step_durations);
   return out;
 }

@@ -167,9 +167,8 @@ class TraceMaker {
           canvas_.facts.counts(canvas_.facts.member(e.place.member)))
         all.push_back(&e);
     // The order of reading is the container's.
-    std::sort(all.begin(), all.end(), [&](const EventRow* a, const EventRow* b) {
-      return std::tuple(*a->time_ns, canvas_.facts.order(a->place.member), a->place.offset) <
-             std::tuple(*b->time_ns, canvas_.facts.order(b->place.member), b->place.offset);
+    std::ranges::sort(all, {}, [&](const EventRow* a) {
+      return std::tuple(*a->time_ns, canvas_.facts.order(a->place.member), a->place.offset);
     });
     std::vector<std::size_t> tracks;
     std::set<std::pair<std::size_t, std::string_view>> kinds;

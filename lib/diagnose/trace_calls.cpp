@@ -77,7 +77,7 @@ void draw_calls(TraceCanvas& canvas) {
   std::vector<Call> all;
   for (const analyze::CollectiveSample& s : canvas.facts.collectives)
     if (auto call = call_of(canvas, s.row)) all.push_back(std::move(*call));
-  std::sort(all.begin(), all.end(), [&](const Call& a, const Call& b) {
+  std::ranges::sort(all, [&](const Call& a, const Call& b) {
     const auto key = [&](const Call& call) {
       const CollectiveRow& c = *call.first;
       return std::tuple(call.begin, canvas.facts.order(c.place.member), c.place.offset, c.record,

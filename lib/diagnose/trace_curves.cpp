@@ -15,10 +15,8 @@ namespace {
 Trace::Counter curve_of(const store::Database& db, const analyze::Facts& facts, const SeriesRow& s,
                         TraceTracks& tracks, std::size_t most) {
   const MemberRow* m = facts.member(s.member);
-  Trace::Counter out;
-  out.process = tracks.process(s.host ? s.host : m->host);
-  out.unit = s.unit;
-  out.name = s.name;
+  Trace::Counter out{
+      .process = tracks.process(s.host ? s.host : m->host), .name = s.name, .unit = s.unit};
   if (s.gpu) out.name += " GPU " + *s.gpu;
   if (s.nic) out.name += " " + *s.nic;
   if (const auto rank = s.rank ? s.rank : m->rank) out.name += fmt::format(" rank {}", *rank);
@@ -31,7 +29,7 @@ Trace::Counter curve_of(const store::Database& db, const analyze::Facts& facts, 
   for (std::size_t i = 0; i < p.size(); ++i)
     if (p.times[i] != kNoValue && drawable(p.times[i] + *offset) && std::isfinite(p.values[i]))
       all.emplace_back(p.times[i] + *offset, p.values[i]);
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   // The lowest and the highest of so many in a row: no spike is lost.
   const std::size_t bucket = all.size() <= most ? 1 : all.size() * 2 / most + 1;
   for (std::size_t i = 0; i < all.size(); i += bucket) {
@@ -59,7 +57,7 @@ std::vector<Trace::Counter> curves_of(const store::Database& db, const analyze::
     const auto& host = s.host ? s.host : m->host;
     order.emplace_back(!host || hosts.count(*host) == 0, m->order, s.id, &s);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::set<std::pair<std::size_t, std::string>> used;
   for (const auto& [other, path, id, s] : order) {
     if (out.size() >= limits.series) {

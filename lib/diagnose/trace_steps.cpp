@@ -61,7 +61,7 @@ void draw_steps(const store::Database& db, TraceCanvas& canvas) {
     if (const MemberRow* m = canvas.facts.member(p.member); canvas.facts.counts(m) && m->rank)
       if (!canvas.tracks.shared(canvas.tracks.track(m->host, m->rank, Lane::events)))
         ranks.emplace_back(m->order, p.member);
-  std::sort(ranks.begin(), ranks.end());
+  std::ranges::sort(ranks);
   const std::size_t most = std::max<std::size_t>(20, canvas.limits.steps / (ranks.size() + 1));
   put_steps(canvas, canvas.tracks.track({}, {}, Lane::steps), job.iteration, job.time, job.ms,
             job.loss, most);

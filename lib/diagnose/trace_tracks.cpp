@@ -60,7 +60,7 @@ TraceTracks::TraceTracks(const analyze::Facts& facts, const std::set<Host>& name
   if (all_own_) return;
   for (const RankRow& r : facts.ranks)
     if (own_.count(r.rank) == 0) together_[process(r.host)].push_back(r.rank);
-  for (auto& [process, ranks] : together_) std::sort(ranks.begin(), ranks.end());
+  for (auto& [process, ranks] : together_) std::ranges::sort(ranks);
 }
 
 std::size_t TraceTracks::process(const std::optional<Host>& host) {
@@ -116,7 +116,7 @@ void TraceTracks::put_in_order(Trace& trace) const {
   std::vector<std::size_t> first(keys_.size());
   for (const auto& [key, track] : known_) {
     auto& mine = on[track];
-    std::stable_sort(mine.begin(), mine.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(mine, [&](std::size_t a, std::size_t b) {
       const Trace::Slice &x = trace.slices[a], &y = trace.slices[b];
       return std::tie(x.begin, y.end, x.name) < std::tie(y.begin, x.end, y.name);
     });
@@ -124,11 +124,10 @@ void TraceTracks::put_in_order(Trace& trace) const {
     first[track] = trace.threads.size();
     for (const std::size_t i : mine) {
       Trace::Slice& s = trace.slices[i];
-      auto lane =
-          std::find_if(ends.begin(), ends.end(), [&](Nanoseconds e) { return e <= s.begin; });
+      auto lane = std::ranges::find_if(ends, [&](Nanoseconds e) { return e <= s.begin; });
       if (lane == ends.end() && ends.size() < kMostLanes) lane = ends.insert(lane, s.begin);
       if (lane == ends.end()) {
-        lane = std::min_element(ends.begin(), ends.end());
+        lane = std::ranges::min_element(ends);
         s.args.emplace_back("began", iso_utc(s.begin));
         s.begin = *lane;
         s.end = std::max(s.end, s.begin);

@@ -16,6 +16,7 @@
 #include "line/digit.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::line {
 
@@ -187,8 +188,7 @@ bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
   const std::string_view host = p.word(host_char);
-  if (std::none_of(host.begin(), host.end(), digit) ||
-      std::none_of(host.begin(), host.end(), alpha) || !p.take("]"))
+  if (std::ranges::none_of(host, digit) || std::ranges::none_of(host, alpha) || !p.take("]"))
     return false;
   p.take(" ");
   if (!p.rest().starts_with("[rank") || !peel_launcher_bracket(p, prefix)) return false;
@@ -255,7 +255,7 @@ bool peel_logger_field(Cursor& c, Prefix& prefix) {
     const std::string_view level = p.word(alpha);
     static constexpr std::array<std::string_view, 9> kLevels{
         "INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "NOTICE", "TRACE"};
-    if (std::find(kLevels.begin(), kLevels.end(), level) == kLevels.end()) return false;
+    if (!contains(kLevels, level)) return false;
   }
   if (!p.take("] ")) return false;
   c = p;
@@ -347,8 +347,7 @@ bool peel_facility(Cursor& c, Prefix& prefix) {
       "kern", "user", "mail", "daemon", "auth",     "syslog",
       "lpr",  "news", "uucp", "cron",   "authpriv", "ftp"};
   const std::string_view facility = p.word(alpha);
-  if (std::find(kFacilities.begin(), kFacilities.end(), facility) == kFacilities.end())
-    return false;
+  if (!contains(kFacilities, facility)) return false;
   p.spaces();
   if (!p.take(":") || p.word(alpha).empty()) return false;
   p.spaces();
@@ -382,7 +381,7 @@ bool peel_kmsg(Cursor& c, Prefix& prefix) {
 bool begins_a_message(std::string_view word) {
   constexpr std::string_view kWords[] = {"step",      "Step",  "iter",  "Iter", "iteration",
                                          "Iteration", "epoch", "Epoch", "loss", "Loss"};
-  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+  return contains(kWords, word);
 }
 
 // "[rank3]: " or "gpu-a:615:18953 [2] ": a process of the job speaks from here on.
@@ -426,7 +425,7 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
     if (p.peek() != ' ' || pid) return;
     ++p.at;
     if (token == 0 && !no_host) {
-      if (!std::all_of(word.begin(), word.end(), host_char)) return;
+      if (!std::ranges::all_of(word, host_char)) return;
       host = word;
       Cursor q = p;
       q.spaces();
@@ -435,8 +434,7 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
         c = q;
         return;
       }
-    } else if (!std::all_of(word.begin(), word.end(),
-                            [](char ch) { return ch >= 'A' && ch <= 'Z'; })) {
+    } else if (!std::ranges::all_of(word, [](char ch) { return ch >= 'A' && ch <= 'Z'; })) {
       return;
     }
     p.spaces();
@@ -480,7 +478,7 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   keep_time(prefix, stamp);
   // dmesg --time-format iso: microseconds after a comma, and a zone. Nothing but the message
   // follows.
-  const bool comma = c.text.substr(c.at, used + 1).find(',') != std::string_view::npos;
+  const bool comma = contains(c.text.substr(c.at, used + 1), ',');
   if (stamp.clock == Clock::utc && stamp.precision == 1'000 && comma) {
     prefix.kernel = true;
     prefix.unit = "kernel";
@@ -566,7 +564,7 @@ bool is_level(std::string_view word) {
   static constexpr std::array<std::string_view, 10> kLevels{"INFO",  "WARNING",  "WARN",  "ERROR",
                                                             "DEBUG", "CRITICAL", "FATAL", "SUCCESS",
                                                             "TRACE", "NOTICE"};
-  return std::find(kLevels.begin(), kLevels.end(), word) != kLevels.end();
+  return contains(kLevels, word);
 }
 
 // ERROR 06-30 13:53:19 [core.py:515] message · INFO 06-30 13:53:19 core.py:515] message, of vLLM
@@ -585,8 +583,7 @@ bool peel_level_date(Cursor& c, Prefix& prefix) {
       close == std::string_view::npos && p.text.ends_with("]") ? p.text.size() - 1 : close;
   if (end == std::string_view::npos || end - p.at > 100) return false;
   const std::string_view source = p.text.substr(p.at, end - p.at);
-  if (source.find(':') == std::string_view::npos || source.find(' ') != std::string_view::npos)
-    return false;
+  if (!contains(source, ':') || contains(source, ' ')) return false;
   p.at = end + 1;
   p.take(" ");
   keep_time(prefix, stamp);
@@ -605,7 +602,7 @@ bool peel_after_date(Cursor& c, Prefix& prefix) {
     if (!is_level(level) || !p.take("| ")) return false;
     const std::size_t dash = p.text.find(" - ", p.at);
     if (dash == std::string_view::npos || dash - p.at > 200 ||
-        p.text.substr(p.at, dash - p.at).find(':') == std::string_view::npos)
+        !contains(p.text.substr(p.at, dash - p.at), ':'))
       return false;
     p.at = dash + 3;
     c = p;
@@ -673,7 +670,7 @@ bool peel_compose(Cursor& c, Prefix& prefix) {
   const std::string_view service = p.word(host_char);
   p.spaces();
   if (service.empty() || !(p.take("| ") || (p.take("|") && p.done()))) return false;
-  if (std::any_of(service.begin(), service.end(), digit)) prefix.host = Host(service);
+  if (std::ranges::any_of(service, digit)) prefix.host = Host(service);
   prefix.stream = std::string(service);
   c = p;
   return true;
@@ -809,8 +806,7 @@ void read_nccl_head(std::string_view message, Prefix& prefix) {
 bool wrapped(std::string_view raw) {
   const std::size_t at = raw.find_first_not_of(' ');
   return at != std::string_view::npos && raw.substr(at, 2) == "{\"" &&
-         (raw.find("\"log\"") != std::string_view::npos ||
-          raw.find("\"MESSAGE\"") != std::string_view::npos);
+         (contains(raw, "\"log\"") || contains(raw, "\"MESSAGE\""));
 }
 
 std::string_view without_returns(std::string_view raw) {
@@ -855,9 +851,7 @@ bool may_hold_heads(std::string_view raw) {
   return false;
 }
 
-bool needs_cleaning(std::string_view raw) {
-  return raw.find('\0') != std::string_view::npos || raw.find('\x1b') != std::string_view::npos;
-}
+bool needs_cleaning(std::string_view raw) { return contains(raw, '\0') || contains(raw, '\x1b'); }
 
 std::string clean(std::string_view raw) {
   if (is_clean(raw)) return std::string(without_returns(raw));
@@ -922,7 +916,7 @@ void peel(std::string_view raw, Habit habit, Line& line) {
   if (const std::size_t bar = bar_end(text);
       bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos)
     text.remove_prefix(bar);
-  if (text.substr(0, 12).find(" | ") != std::string_view::npos) note_sel_time(text, line.prefix);
+  if (contains(text.substr(0, 12), " | ")) note_sel_time(text, line.prefix);
   Cursor c{text};
   for (int depth = 0; depth < 12; ++depth) {
     if (c.peek() == '{') {
@@ -965,7 +959,7 @@ void peel(std::string_view raw, Habit habit, Line& line) {
     c = p;
   }
   line.message.assign(c.rest());
-  if (line.message.find("NCCL ") != std::string::npos) read_nccl_head(line.message, line.prefix);
+  if (contains(line.message, "NCCL ")) read_nccl_head(line.message, line.prefix);
 }
 
 namespace {
@@ -991,9 +985,8 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
     std::int64_t pid = 0;
     std::int64_t device = 0;
     const std::size_t end = plain_nccl_head(raw, host, pid, device);
-    if (end > 0 && raw.find("NCCL ", end) == std::string_view::npos &&
-        raw.find("[rank") == std::string_view::npos &&
-        raw.find("[default") == std::string_view::npos)
+    if (end > 0 && raw.find("NCCL ", end) == std::string_view::npos && !contains(raw, "[rank") &&
+        !contains(raw, "[default"))
       return heads;
   }
   const re2::StringPiece input(raw.data(), raw.size());
@@ -1041,8 +1034,7 @@ class WordedHosts {
     const bool again = static_cast<std::size_t>(lines_) >= 2 * words_.size();  // no listing of keys
     if (words_.size() >= 3 && again && numbered_by_letters()) return true;
     std::size_t peers = 0;
-    for (const std::string_view word : words_)
-      peers += head.find(fmt::format(" {}<", word)) != std::string_view::npos;
+    for (const std::string_view word : words_) peers += contains(head, fmt::format(" {}<", word));
     return peers >= 2 && 2 * peers >= words_.size();
   }
 
@@ -1051,7 +1043,7 @@ class WordedHosts {
   bool numbered_by_letters() const {
     const std::string_view first = *words_.begin();
     const std::string_view stem = first.substr(0, first.rfind('-') + 1);
-    return stem.size() > 1 && std::all_of(words_.begin(), words_.end(), [&](std::string_view one) {
+    return stem.size() > 1 && std::ranges::all_of(words_, [&](std::string_view one) {
              return one.starts_with(stem) && one.size() > stem.size() &&
                     one.size() <= stem.size() + 2;
            });
@@ -1080,13 +1072,12 @@ Habit habit_of(std::string_view head) {
     ++lines;
     Cursor c{text};
     const std::string_view host = c.word(host_char);
-    const bool numbered =
-        std::any_of(host.begin(), host.end(), digit) && !host.empty() && alpha(host[0]);
+    const bool numbered = std::ranges::any_of(host, digit) && !host.empty() && alpha(host[0]);
     if (Cursor q = c; !host.empty() && q.peek() == ' ') {
       q.spaces();
       if (q.take("|") && (q.done() || q.peek() == ' '))
         ++composed;
-      else if (numbered && host.find('-') != std::string_view::npos && c.take(" ")) {
+      else if (numbered && contains(host, '-') && c.take(" ")) {
         const std::string_view container = c.word(host_char);
         if (!container.empty() && alpha(container[0]) && (c.done() || c.peek() == ' ')) {
           ++pods[host];

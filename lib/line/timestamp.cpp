@@ -1,11 +1,11 @@
 #include "line/timestamp.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
 #include "line/digit.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::line {
 
@@ -357,7 +357,7 @@ std::size_t parse_iso(std::string_view text, Timestamp& stamp) {
   const int month = fixed(text, 5, 2);
   const int day = fixed(text, 8, 2);
   if (!plausible_year(year) || !valid_date(month, day)) return 0;
-  if (std::string_view(" T_,").find(text[10]) == std::string_view::npos) return 0;
+  if (!contains(std::string_view(" T_,"), text[10])) return 0;
   const TimeOfDay tod = time_of_day(text.substr(11));
   if (tod.used == 0) return 0;
   return with_zone(text, 11 + tod.used, at_date(year, month, day) + tod.ns, tod.precision, stamp);
@@ -419,7 +419,7 @@ std::vector<Date> readings(int first, int second, int last, bool two_digits) {
   std::vector<Date> out;
   const auto add = [&](Date date) {
     if (date.year < kEarliest || date.year > kLatest || !valid_date(date.month, date.day)) return;
-    const bool there = std::any_of(out.begin(), out.end(), [&](const Date& other) {
+    const bool there = std::ranges::any_of(out, [&](const Date& other) {
       return other.year == date.year && other.month == date.month && other.day == date.day;
     });
     if (!there) out.push_back(date);

@@ -1,9 +1,9 @@
 #include "line/wrapper.hpp"
 
-#include <charconv>
-
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
+#include "model/number.hpp"
 
 namespace culprit::line {
 
@@ -64,8 +64,7 @@ Timestamp of_epoch(double value) {
 
 Timestamp of_digits(std::string_view text) {
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 100'000'000) return {};
+  if (!parse_whole(text, value) || value < 100'000'000) return {};
   std::int64_t unit = 1;
   if (value < 100'000'000'000)
     unit = kSecond;
@@ -237,16 +236,15 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
 }  // namespace
 
 bool may_be_export(std::string_view text) {
-  const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  const auto has = [&](std::string_view word) { return contains(text, word); };
   return (has("\"message\"") || has("\"line\"") || has("\"textPayload\"") || has("\"log\"") ||
           has("\"msg\"") || has("Payload\"") || has("\"@message\"") || has("\"body\"")) &&
          (has("time") || has("\"ts\"") || has("\"date\"") || has("Time"));
 }
 
 std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
-  const bool docker = text.find("\"log\"") != std::string_view::npos &&
-                      text.find("\"stream\"") != std::string_view::npos;
-  const bool journald = !docker && text.find("\"MESSAGE\"") != std::string_view::npos;
+  const bool docker = contains(text, "\"log\"") && contains(text, "\"stream\"");
+  const bool journald = !docker && contains(text, "\"MESSAGE\"");
   if (!docker && !journald && !may_be_export(text)) return std::nullopt;
   const nlohmann::json object = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
   if (!object.is_object()) return std::nullopt;

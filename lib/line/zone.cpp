@@ -11,6 +11,7 @@ namespace cctz = absl::time_internal::cctz;
 #endif
 
 #include "line/digit.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::line {
 
@@ -47,9 +48,7 @@ std::optional<Nanoseconds> offset_of(std::string_view text) {
 
 // A name only: the text may come from a bundle, and the library would open any path.
 bool name_of_zone(std::string_view text) {
-  if (text.empty() || text.size() > 64 || text.front() == '/' ||
-      text.find("..") != std::string_view::npos)
-    return false;
+  if (text.empty() || text.size() > 64 || text.front() == '/' || contains(text, "..")) return false;
   for (const char c : text)
     if (!digit(c) && !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z') && c != '/' && c != '_' &&
         c != '-' && c != '+')

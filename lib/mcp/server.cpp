@@ -1,11 +1,11 @@
 #include "mcp/server.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "report/fields.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 
@@ -34,15 +34,8 @@ Json error_reply(Json id, int code, const std::string& message) {
           {"error", {{"code", code}, {"message", report::visible(message)}}}};
 }
 
-const json& member(const json& object, const char* key) {
-  static const json nothing;
-  if (!object.is_object()) return nothing;
-  const auto found = object.find(key);
-  return found == object.end() ? nothing : *found;
-}
-
 std::string text(const json& object, const char* key) {
-  const json& value = member(object, key);
+  const json& value = report::member(object, key);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
@@ -116,7 +109,7 @@ std::optional<std::string> Server::answer(std::string_view message) {
 }
 
 Server::Reply Server::reply_to(const json& message) {
-  const json& id = member(message, "id");
+  const json& id = report::member(message, "id");
   const Json shown = is_id(id) ? Json::parse(id.dump()) : Json(nullptr);
   if (!message.is_object())
     return error_reply(shown, kInvalidRequest, "a message is a JSON object");
@@ -124,12 +117,12 @@ Server::Reply Server::reply_to(const json& message) {
   if (response && !message.contains("method")) return std::nullopt;  // nothing was asked
   if (text(message, "jsonrpc") != "2.0")
     return error_reply(shown, kInvalidRequest, "\"jsonrpc\" is not \"2.0\"");
-  if (!member(message, "method").is_string())
+  if (!report::member(message, "method").is_string())
     return error_reply(shown, kInvalidRequest, "\"method\" is not a string");
   if (!message.contains("id")) return std::nullopt;  // a notification
   if (!is_id(id))
     return error_reply(shown, kInvalidRequest, "\"id\" is neither a string nor a whole number");
-  const json& params = member(message, "params");
+  const json& params = report::member(message, "params");
   try {
     if (!params.is_null() && !params.is_object())
       return error_reply(shown, kInvalidParams, "\"params\" is not an object");
@@ -162,7 +155,7 @@ Server::Outcome Server::result_of(const std::string& method, const json& params)
 Server::Outcome Server::initialize(const json& params) {
   const std::string asked = text(params, "protocolVersion");
   if (asked.empty()) return Refusal{kInvalidParams, "\"protocolVersion\" is missing"};
-  const auto known = std::find(std::begin(kVersions), std::end(kVersions), asked);
+  const auto known = std::ranges::find(kVersions, asked);
   version_ = known == std::end(kVersions) ? kVersions[0] : *known;
   return Json{{"protocolVersion", version_},
               {"capabilities", {{"tools", Json::object()}, {"resources", Json::object()}}},
@@ -199,11 +192,10 @@ Json Server::list_resources() const {
 // An unknown tool is an error of the protocol; what a model can mend is an answer of the tool.
 Server::Outcome Server::call_tool(const json& params) const {
   const std::string name = text(params, "name");
-  const auto tool = std::find_if(service_.tools.begin(), service_.tools.end(),
-                                 [&](const Tool& one) { return one.name == name; });
+  const auto tool = std::ranges::find(service_.tools, name, &Tool::name);
   if (tool == service_.tools.end())
     return Refusal{kInvalidParams, fmt::format("there is no tool '{}'", name)};
-  const json& given = member(params, "arguments");
+  const json& given = report::member(params, "arguments");
   const json arguments = given.is_null() ? json::object() : given;
   for (const schema::Violation& v : schema::validate(arguments, json::parse(tool->input.dump())))
     return text_content(report::visible(fmt::format("arguments{}{}: {}", v.path.empty() ? "" : ".",
@@ -225,8 +217,7 @@ Server::Outcome Server::call_tool(const json& params) const {
 
 Server::Outcome Server::read_resource(const json& params) const {
   const std::string uri = text(params, "uri");
-  const auto found = std::find_if(service_.resources.begin(), service_.resources.end(),
-                                  [&](const Resource& one) { return one.uri == uri; });
+  const auto found = std::ranges::find(service_.resources, uri, &Resource::uri);
   if (found == service_.resources.end())
     return Refusal{kResourceNotFound, fmt::format("there is no resource '{}'", uri)};
   const Result<std::string> body = found->read();

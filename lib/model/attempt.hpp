@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "model/finding.hpp"
 
 namespace culprit {
@@ -25,22 +26,7 @@ enum class Measure {
   stop,
   other
 };
-constexpr std::string_view name(Measure measure) {
-  switch (measure) {
-    case Measure::evict: return "evict";
-    case Measure::repair: return "repair";
-    case Measure::reboot: return "reboot";
-    case Measure::investigate: return "investigate";
-    case Measure::mitigate: return "mitigate";
-    case Measure::checks: return "checks";
-    case Measure::reattempt: return "reattempt";
-    case Measure::rollback: return "rollback";
-    case Measure::replay: return "replay";
-    case Measure::stop: return "stop";
-    case Measure::other: break;
-  }
-  return "other";
-}
+constexpr std::string_view name(Measure measure) { return enum_name(measure); }
 
 // One thing that was done between two runs of the job.
 struct Tried {

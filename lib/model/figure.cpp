@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "model/contains.hpp"
+
 namespace culprit {
 
 nlohmann::json figure(Analysis analysis, const std::string& name, const std::string& value) {
@@ -16,7 +18,7 @@ nlohmann::json figure(Analysis analysis, const std::string& name, const std::str
     if (value.empty() || value.size() > 24 ||
         (value[0] != '-' && (value[0] < '0' || value[0] > '9')))
       return false;
-    if (std::find(kWords.begin(), kWords.end(), name) != kWords.end()) return false;
+    if (contains(kWords, name)) return false;
     // Elsewhere "ranks" are a set, 0-3,6, and "code" is a place in a program.
     return analysis == Analysis::classify || (name != "ranks" && name != "code");
   };

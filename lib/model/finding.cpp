@@ -1,6 +1,5 @@
 #include "model/finding.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -8,22 +7,9 @@
 #include <fmt/ranges.h>
 
 #include "model/hostlist.hpp"
+#include "model/number.hpp"
 
 namespace culprit {
-
-std::string_view name(Sureness sureness) {
-  constexpr std::string_view kNames[] = {"open", "possible", "likely", "certain"};
-  return kNames[static_cast<std::size_t>(sureness)];
-}
-
-std::string_view name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::fired: return "fired";
-    case Outcome::ruled_out: return "ruled_out";
-    case Outcome::not_enough_evidence: return "not_enough_evidence";
-  }
-  return "";
-}
 
 namespace {
 
@@ -131,9 +117,7 @@ FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::str
     return it == numbers.end() ? std::string() : it->second;
   };
   const auto whole = [&](const char* key, std::int64_t& out) {
-    const std::string word = text(key);
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-    return error == std::errc{} && end == word.data() + word.size();
+    return parse_whole(text(key), out);
   };
   const auto real = [&](const char* key) { return std::strtod(text(key).c_str(), nullptr); };
   SlowFacts out;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "model/finding_facts.hpp"
 #include "model/rows.hpp"
 #include "model/terms.hpp"
@@ -17,7 +18,7 @@
 namespace culprit {
 
 enum class Outcome { fired, ruled_out, not_enough_evidence };
-std::string_view name(Outcome outcome);
+constexpr std::string_view name(Outcome outcome) { return enum_name(outcome); }
 
 // A piece of the bundle that a claim rests on. excerpt is text that stands on that line; reading is
 // what the reader of its format found there, where the bytes alone tell a person little: "step 150,
@@ -125,7 +126,7 @@ struct Weight {
 
 // How far ahead of the next hypothesis the verdict is.
 enum class Sureness : std::uint8_t { open, possible, likely, certain };
-std::string_view name(Sureness sureness);
+constexpr std::string_view name(Sureness sureness) { return enum_name(sureness); }
 
 // One of the hypotheses that were compared.
 struct Candidate {

@@ -39,8 +39,7 @@ bool ranges(std::string_view inside, std::size_t most, std::vector<std::string>&
     const std::string_view low = one.substr(0, dash);
     const std::string_view high = dash == std::string_view::npos ? low : one.substr(dash + 1);
     for (const std::string_view bound : {low, high})
-      if (bound.empty() || bound.size() > kMostDigits ||
-          !std::all_of(bound.begin(), bound.end(), digit))
+      if (bound.empty() || bound.size() > kMostDigits || !std::ranges::all_of(bound, digit))
         return false;
     const std::int64_t first = number(low);
     const std::int64_t last = number(high);
@@ -138,8 +137,7 @@ std::string fold_hostlist(std::vector<std::string> hosts) {
     std::string_view prefix, digits;
     std::int64_t value;
   };
-  sort_rows(hosts);
-  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  sort_unique(hosts);
   std::vector<Name> names;
   for (const std::string& host : hosts) {
     std::size_t begin = host.size();
@@ -148,10 +146,7 @@ std::string fold_hostlist(std::vector<std::string> hosts) {
     names.push_back({whole.substr(0, begin), whole.substr(begin),
                      begin < host.size() ? number(whole.substr(begin)) : -1});
   }
-  sort_rows(names, [](const Name& a, const Name& b) {
-    return std::tuple(a.prefix, a.value, a.digits.size()) <
-           std::tuple(b.prefix, b.value, b.digits.size());
-  });
+  sort_by(names, [](const Name& a) { return std::tuple(a.prefix, a.value, a.digits.size()); });
   std::string out;
   for (std::size_t i = 0; i < names.size();) {
     std::string inside;

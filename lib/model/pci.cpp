@@ -1,7 +1,5 @@
 #include "model/pci.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 

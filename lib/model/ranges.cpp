@@ -54,8 +54,7 @@ std::vector<Rank> from_ranges(std::string_view text, std::size_t most) {
     out.push_back(Rank(last));  // apart: behind the largest number there is none
     while (at < end && (*at == ',' || *at == ' ')) ++at;
   }
-  sort_rows(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  sort_unique(out);
   return out;
 }
 

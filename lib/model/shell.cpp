@@ -15,7 +15,7 @@ bool plain(char c) {
 }  // namespace
 
 std::string shell_quoted(std::string_view text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  if (!text.empty() && std::ranges::all_of(text, plain)) return std::string(text);
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";

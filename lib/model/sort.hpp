@@ -5,8 +5,10 @@
 // million, std::sort is the right choice.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,9 +38,16 @@ void sort_rows(std::vector<Row>& rows, const Less& less) {
   rows.swap(sorted);
 }
 
+// By a key of each row: a member, or a function of the row.
+template <class Row, class Key>
+void sort_by(std::vector<Row>& rows, const Key& key) {
+  sort_rows(rows,
+            [&](const Row& a, const Row& b) { return std::invoke(key, a) < std::invoke(key, b); });
+}
+
 template <class Row>
 void sort_rows(std::vector<Row>& rows) {
-  sort_rows(rows, [](const Row& a, const Row& b) { return a < b; });
+  sort_by(rows, std::identity{});
 }
 
 void sort_rows(std::vector<std::string>& texts);
@@ -49,5 +58,12 @@ void sort_rows(std::vector<Rank>& ranks);
 void sort_rows(std::vector<std::uint64_t>& numbers);
 void sort_rows(std::vector<std::uint32_t>& numbers);
 void sort_rows(std::vector<double>& numbers);  // none of them NaN
+
+// Sorted, each once.
+template <class Row>
+void sort_unique(std::vector<Row>& rows) {
+  sort_rows(rows);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+}
 
 }  // namespace culprit

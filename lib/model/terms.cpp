@@ -1,18 +1,13 @@
 #include "model/terms.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace culprit {
 
 namespace {
 
-constexpr std::string_view kActions[] = {"none",     "isolate",    "reattempt", "rollback",
-                                         "repair",   "checks",     "replay",    "offline",
-                                         "mitigate", "investigate"};
 constexpr std::string_view kSubjectKinds[] = {"code", "config", "gpu",  "group",   "host",  "job",
                                               "link", "nic",    "rank", "storage", "switch"};
-constexpr std::string_view kPrecisions[] = {"exact", "group", "candidates"};
 constexpr std::string_view kSymptoms[] = {"None",
                                           "CUDA Error",
                                           "CPU Overload",
@@ -43,8 +38,6 @@ constexpr std::string_view kCollectiveSources[] = {
     "",    "recorder",  "watchdog",  "desync",    "fingerprint",  "barrier",
     "ras", "nccl-call", "nccl-init", "inspector", "work-requests"};
 constexpr std::string_view kStepIds[] = {CULPRIT_KINDS(CULPRIT_NAME) "history", "excluded"};
-constexpr std::string_view kStepOutcomes[] = {"taken", "ruled_out", "not_enough_evidence"};
-constexpr std::string_view kNextKinds[] = {"command", "collect", "plan"};
 constexpr std::string_view kSources[] = {"",       "kernel_log",      "training_output",
                                          "stacks", "flight_recorder", "metrics",
                                          "times",  "scheduler",       "manifest"};
@@ -53,30 +46,22 @@ template <auto last, std::size_t N>
 constexpr bool complete(const std::string_view (&)[N]) {
   return N == static_cast<std::size_t>(last) + 1;
 }
-static_assert(complete<Action::investigate>(kActions) &&
-              complete<SubjectKind::network_switch>(kSubjectKinds) &&
-              complete<Precision::candidates>(kPrecisions));
-static_assert(complete<Symptom::collective_mismatch>(kSymptoms) &&
-              complete<StepId::excluded>(kStepIds));
-static_assert(complete<StopKind::storage>(kStopKinds) &&
-              complete<CollectiveSource::work_requests>(kCollectiveSources));
-static_assert(complete<StepOutcome::not_enough_evidence>(kStepOutcomes) &&
-              complete<NextKind::plan>(kNextKinds) && complete<Source::manifest>(kSources));
+static_assert(complete<SubjectKind::network_switch>(kSubjectKinds) &&
+              complete<Symptom::collective_mismatch>(kSymptoms) &&
+              complete<StepId::excluded>(kStepIds) && complete<StopKind::storage>(kStopKinds) &&
+              complete<CollectiveSource::work_requests>(kCollectiveSources) &&
+              complete<Source::manifest>(kSources));
 
 template <class Term, std::size_t N>
 std::optional<Term> find(const std::string_view (&names)[N], std::string_view name) {
-  const auto* found = std::find(std::begin(names), std::end(names), name);
+  const auto* found = std::ranges::find(names, name);
   if (found == std::end(names)) return std::nullopt;
   return static_cast<Term>(found - std::begin(names));
 }
 
 }  // namespace
 
-std::string_view name(Action action) { return kActions[static_cast<std::size_t>(action)]; }
 std::string_view name(SubjectKind kind) { return kSubjectKinds[static_cast<std::size_t>(kind)]; }
-std::string_view name(Precision precision) {
-  return kPrecisions[static_cast<std::size_t>(precision)];
-}
 std::string_view name(Symptom symptom) { return kSymptoms[static_cast<std::size_t>(symptom)]; }
 std::string_view name(Analysis analysis) { return kAnalyses[static_cast<std::size_t>(analysis)]; }
 std::string_view name(StopKind kind) { return kStopKinds[static_cast<std::size_t>(kind)]; }
@@ -84,15 +69,11 @@ std::string_view name(CollectiveSource source) {
   return kCollectiveSources[static_cast<std::size_t>(source)];
 }
 std::string_view name(StepId step) { return kStepIds[static_cast<std::size_t>(step)]; }
-std::string_view name(StepOutcome outcome) {
-  return kStepOutcomes[static_cast<std::size_t>(outcome)];
-}
-std::string_view name(NextKind kind) { return kNextKinds[static_cast<std::size_t>(kind)]; }
 std::string_view name(Source source) { return kSources[static_cast<std::size_t>(source)]; }
 
 template <>
 std::optional<Action> term_named<Action>(std::string_view name) {
-  return find<Action>(kActions, name);
+  return enum_named<Action>(name);
 }
 template <>
 std::optional<SubjectKind> term_named<SubjectKind>(std::string_view name) {

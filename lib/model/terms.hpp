@@ -1,11 +1,13 @@
 // The closed sets of words that findings and verdicts are made of. Each has one table of names
-// (terms.cpp), which reports, database and rules share; nothing else spells one.
+// (terms.cpp) or is spelt as its enumerators; reports, database and rules share it, and nothing
+// else spells one.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
+
+#include "model/enum_name.hpp"
 
 // clang-format off
 // The kinds of cause that decide/ compares: a kind is a line here, a function of its name, and a
@@ -201,16 +203,16 @@ enum class Source : std::uint8_t {
   manifest
 };
 
-std::string_view name(Action action);
+constexpr std::string_view name(Action action) { return enum_name(action); }
 std::string_view name(SubjectKind kind);
-std::string_view name(Precision precision);
+constexpr std::string_view name(Precision precision) { return enum_name(precision); }
 std::string_view name(Symptom symptom);
 std::string_view name(Analysis analysis);
 std::string_view name(StopKind kind);
 std::string_view name(CollectiveSource source);
 std::string_view name(StepId step);
-std::string_view name(StepOutcome outcome);
-std::string_view name(NextKind kind);
+constexpr std::string_view name(StepOutcome outcome) { return enum_name(outcome); }
+constexpr std::string_view name(NextKind kind) { return enum_name(kind); }
 std::string_view name(Source source);
 
 // The other way, of text that came from outside; nullopt: no such word.

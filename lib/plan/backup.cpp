@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -168,9 +167,7 @@ std::vector<std::int32_t> next_machine(const Grid& grid) {
   std::iota(order.begin(), order.end(), 0);
   std::int64_t largest = 1;
   if (!grid.host.empty()) {
-    sort_rows(order, [&](std::int32_t a, std::int32_t b) {
-      return grid.host[static_cast<std::size_t>(a)] < grid.host[static_cast<std::size_t>(b)];
-    });
+    sort_by(order, [&](std::int32_t a) { return grid.host[static_cast<std::size_t>(a)]; });
     std::int64_t run = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       run = i > 0 && grid.host[static_cast<std::size_t>(order[i])] ==
@@ -189,15 +186,6 @@ std::vector<std::int32_t> next_machine(const Grid& grid) {
 }
 
 }  // namespace
-
-const char* name(Placement placement) {
-  switch (placement) {
-    case Placement::cross_group: return "cross_group";
-    case Placement::neighbours: return "neighbours";
-    case Placement::none: return "none";
-  }
-  return "none";
-}
 
 std::int64_t Shape::ranks() const {
   std::int64_t all = 1;
@@ -226,22 +214,21 @@ Result<Shape> make_shape(const std::string& order, const std::vector<Dimension>&
   while (at <= order.size()) {
     const std::size_t end = std::min(order.find('-', at), order.size());
     const std::string word = order.substr(at, end - at);
-    const auto it = std::find_if(sizes.begin(), sizes.end(),
-                                 [&](const Dimension& d) { return d.name == word; });
+    const auto it = std::ranges::find(sizes, word, &Dimension::name);
     if (it == sizes.end())
       return usage_error(
                  fmt::format("the order '{}' names '{}', which is not a dimension of the job",
                              order, word))
           .hint("an order is written as tp-dp-pp, fastest first");
-    if (std::any_of(out.dimensions.begin(), out.dimensions.end(),
-                    [&](const Dimension& d) { return d.name == word; }))
+    if (std::ranges::any_of(out.dimensions, [&](const Dimension& d) { return d.name == word; }))
       return usage_error(fmt::format("the order '{}' names '{}' twice", order, word));
     out.dimensions.push_back(*it);
     at = end + 1;
   }
   for (const Dimension& d : sizes)
-    if (d.size > 1 && std::none_of(out.dimensions.begin(), out.dimensions.end(),
-                                   [&](const Dimension& known) { return known.name == d.name; }))
+    if (d.size > 1 && std::ranges::none_of(out.dimensions, [&](const Dimension& known) {
+          return known.name == d.name;
+        }))
       return usage_error(
           fmt::format("the order '{}' lacks '{}', which has size {}", order, d.name, d.size));
   if (ranks_per_host > 1) {
@@ -325,7 +312,7 @@ Survival after_eviction(const Shape& shape, const BackupPlan& plan, std::span<co
       if (gone[r]) hosts.push_back(shape.host[r]);
     sort_rows(hosts);
     for (std::size_t r = 0; r < ranks; ++r)
-      if (!gone[r] && std::binary_search(hosts.begin(), hosts.end(), shape.host[r])) gone[r] = 1;
+      if (!gone[r] && std::ranges::binary_search(hosts, shape.host[r])) gone[r] = 1;
   }
   for (std::size_t r = 0; r < ranks; ++r) {
     if (!gone[r]) continue;
@@ -346,14 +333,13 @@ std::vector<GroupRisk> group_risks(const Shape& shape, const BackupPlan& plan) {
     std::iota(host.begin(), host.end(), 0);
   } else {
     std::vector<std::int32_t> names = shape.host;
-    sort_rows(names);
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+    sort_unique(names);
     for (std::size_t r = 0; r < host.size(); ++r)
-      host[r] = static_cast<std::int32_t>(
-          std::lower_bound(names.begin(), names.end(), shape.host[r]) - names.begin());
+      host[r] =
+          static_cast<std::int32_t>(std::ranges::lower_bound(names, shape.host[r]) - names.begin());
   }
   std::vector<std::vector<std::int32_t>> ranks_of(
-      host.empty() ? 0 : static_cast<std::size_t>(*std::max_element(host.begin(), host.end())) + 1);
+      host.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(host)) + 1);
   for (std::size_t r = 0; r < host.size(); ++r)
     ranks_of[static_cast<std::size_t>(host[r])].push_back(static_cast<std::int32_t>(r));
 
@@ -374,10 +360,9 @@ std::vector<GroupRisk> group_risks(const Shape& shape, const BackupPlan& plan) {
           }
         }
         const bool loses =
-            plan.keeper.empty() || std::any_of(hosts.begin(), hosts.end(), [&](std::int32_t h) {
-              return std::any_of(
-                  ranks_of[static_cast<std::size_t>(h)].begin(),
-                  ranks_of[static_cast<std::size_t>(h)].end(), [&](std::int32_t r) {
+            plan.keeper.empty() || std::ranges::any_of(hosts, [&](std::int32_t h) {
+              return std::ranges::any_of(
+                  ranks_of[static_cast<std::size_t>(h)], [&](std::int32_t r) {
                     return taken[static_cast<std::size_t>(host[static_cast<std::size_t>(
                                plan.keeper[static_cast<std::size_t>(r)])])] == g;
                   });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "model/rank.hpp"
 #include "model/result.hpp"
 
@@ -39,7 +40,7 @@ enum class Placement {
   neighbours,   // the job is one group: the next machine (§6.3)
   none,         // one rank only
 };
-const char* name(Placement placement);
+constexpr std::string_view name(Placement placement) { return enum_name(placement); }
 
 struct BackupPlan {
   Placement placement = Placement::none;

@@ -42,22 +42,11 @@ std::int32_t host_of(const Shape& shape, Rank rank) {
 std::vector<std::int32_t> hosts_of(const Shape& shape, std::span<const Rank> ranks) {
   std::vector<std::int32_t> out;
   for (const Rank r : ranks) out.push_back(host_of(shape, r));
-  sort_rows(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  sort_unique(out);
   return out;
 }
 
 }  // namespace
-
-const char* name(GoingOn going_on) {
-  switch (going_on) {
-    case GoingOn::untouched: return "untouched";
-    case GoingOn::on_spares: return "on_spares";
-    case GoingOn::smaller: return "smaller";
-    case GoingOn::stopped: return "stopped";
-  }
-  return "stopped";
-}
 
 Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
                                  std::span<const Rank> isolated, std::span<const Rank> guilty,
@@ -65,10 +54,8 @@ Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
   CULPRIT_CHECK(check(shape, backup, isolated, guilty, p));
   BlastRadius out;
   const std::int64_t ranks = shape.ranks();
-  const auto dp =
-      static_cast<std::size_t>(std::find_if(shape.dimensions.begin(), shape.dimensions.end(),
-                                            [](const Dimension& d) { return d.name == "dp"; }) -
-                               shape.dimensions.begin());
+  const auto dp = static_cast<std::size_t>(
+      std::ranges::find(shape.dimensions, "dp", &Dimension::name) - shape.dimensions.begin());
   const bool replicated = dp < shape.dimensions.size();
   out.replicas = out.whole_replicas = replicated ? shape.dimensions[dp].size : 1;
   if (isolated.empty()) {
@@ -83,7 +70,7 @@ Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
   std::vector<char> broken(static_cast<std::size_t>(out.replicas), 0);
   for (const Rank r : survival.evicted)
     broken[static_cast<std::size_t>(replicated ? shape.coordinate(r, dp) : 0)] = 1;
-  out.whole_replicas = std::count(broken.begin(), broken.end(), 0);
+  out.whole_replicas = std::ranges::count(broken, 0);
   out.spares_missing =
       std::max<std::int64_t>(0, static_cast<std::int64_t>(out.hosts.size()) - p.spares);
   out.going_on = out.spares_missing == 0  ? GoingOn::on_spares
@@ -97,8 +84,8 @@ Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
     const auto known = hosts_of(shape, guilty);
     std::set_difference(out.hosts.begin(), out.hosts.end(), known.begin(), known.end(),
                         std::back_inserter(out.needless));
-    const auto gpus = std::count_if(survival.evicted.begin(), survival.evicted.end(), [&](Rank r) {
-      return std::binary_search(out.needless.begin(), out.needless.end(), host_of(shape, r));
+    const auto gpus = std::ranges::count_if(survival.evicted, [&](Rank r) {
+      return std::ranges::binary_search(out.needless, host_of(shape, r));
     });
     out.needless_gpu_h = static_cast<double>(gpus) * p.out_h;
   }

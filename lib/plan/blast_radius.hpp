@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "model/result.hpp"
 #include "plan/backup.hpp"
 
@@ -28,7 +29,7 @@ enum class GoingOn {
               // found
   stopped,    // no replica is whole: it waits for machines
 };
-const char* name(GoingOn going_on);
+constexpr std::string_view name(GoingOn going_on) { return enum_name(going_on); }
 
 struct BlastRadius {
   std::vector<std::int32_t> hosts;  // isolated, as Shape numbers them, sorted

@@ -55,8 +55,8 @@ CheckSolution solve_checks(std::span<const CheckOutcome> outcomes, std::size_t h
   }
   std::set<std::size_t> candidates;
   for (SuspectSet& group : groups) {
-    const bool explained = std::any_of(group.within.begin(), group.within.end(),
-                                       [&](std::size_t host) { return failed.count(host) != 0; });
+    const bool explained = std::ranges::any_of(
+        group.within, [&](std::size_t host) { return failed.count(host) != 0; });
     if (explained) continue;
     candidates.insert(group.within.begin(), group.within.end());
     out.open.push_back(std::move(group));
@@ -64,8 +64,8 @@ CheckSolution solve_checks(std::span<const CheckOutcome> outcomes, std::size_t h
   out.failed.assign(failed.begin(), failed.end());
   out.candidates.assign(candidates.begin(), candidates.end());
   for (const std::size_t host : candidates)
-    if (std::all_of(out.open.begin(), out.open.end(), [&](const SuspectSet& group) {
-          return std::binary_search(group.within.begin(), group.within.end(), host);
+    if (std::ranges::all_of(out.open, [&](const SuspectSet& group) {
+          return std::ranges::binary_search(group.within, host);
         }))
       out.in_all.push_back(host);
   for (std::size_t host = 0; host < hosts; ++host) {

@@ -36,9 +36,7 @@ double checkpoint_share(double interval, const CheckpointParams& p) {
 
 Result<CheckpointInterval> checkpoint_interval(const CheckpointParams& params) {
   CULPRIT_CHECK(sound(params));
-  CheckpointInterval out;
-  out.young = std::sqrt(2 * params.stall * params.mtbf);
-  out.daly = daly(params);
+  CheckpointInterval out{.young = std::sqrt(2 * params.stall * params.mtbf), .daly = daly(params)};
   // One maximum: the share rises to it and falls. By thirds of the logarithm.
   double low = std::log(out.young * 1e-3), high = std::log(std::max(out.young, params.mtbf) * 1e3);
   while (high - low > 1e-10) {

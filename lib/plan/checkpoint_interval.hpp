@@ -5,7 +5,6 @@
 // Times are in one unit, whatever it is. An interval is the training between two saves.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "model/result.hpp"

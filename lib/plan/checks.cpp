@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/shell.hpp"
 #include "plan/group_command.hpp"
 #include "plan/links.hpp"
@@ -201,7 +202,7 @@ Result<std::vector<CheckStep>> plan_checks(const std::vector<std::string>& hosts
       return usage_error(fmt::format("'{}' is not a host name", host));
     if (!seen.insert(host).second) return usage_error(fmt::format("host {} is named twice", host));
   }
-  if (params.via.find("{host}") == std::string::npos)
+  if (!contains(params.via, "{host}"))
     return usage_error("the way to a host does not say which host")
         .hint("such as 'ssh {host}' or 'srun -w {host} -N1'");
   Checklist c(hosts, params);

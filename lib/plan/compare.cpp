@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -25,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 bool all(std::string_view text, bool (*of)(char)) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), of);
+  return !text.empty() && std::ranges::all_of(text, of);
 }
 // 8 digits (CRC32) and more; sums of fewer are too likely to be equal by chance.
 bool looks_like_digest(std::string_view text) {
@@ -74,7 +73,7 @@ std::string item_of_path(std::string_view path) {
   const std::string_view rank = digits_at(begin);
   // More numbers, of another kind, make it one of several files of the rank.
   const std::string_view after = base.substr(std::min(base.size(), begin + rank.size()));
-  if (rank.empty() || rank.size() > 9 || std::any_of(after.begin(), after.end(), digit))
+  if (rank.empty() || rank.size() > 9 || std::ranges::any_of(after, digit))
     return std::string(path);
   const std::string_view folder = path.substr(0, path.size() - base.size());
   return folder.empty() ? rank_item(rank) : std::string(folder) + rank_item(rank);

@@ -4,8 +4,6 @@
 // single-host training on another host.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -119,14 +119,12 @@ Result<std::string> slurm_script(std::string_view text, std::span<const GroupRun
   std::vector<std::string> all;
   for (const GroupRun& run : runs)
     for (const std::string& host : run.hosts) {
-      if (host.empty() || host.front() == '-' ||
-          !std::all_of(host.begin(), host.end(), host_character))
+      if (host.empty() || host.front() == '-' || !std::ranges::all_of(host, host_character))
         return usage_error(fmt::format("'{}' is not a host name that Slurm accepts", host))
             .hint("letters, digits, - _ . and :");
       all.push_back(host);
     }
-  sort_rows(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  sort_unique(all);
   std::set<std::pair<int, int>> waves;
   for (const GroupRun& run : runs) waves.emplace(run.phase, run.wave);
 

@@ -1,7 +1,6 @@
 #include "plan/isolate.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::plan {
@@ -217,9 +217,7 @@ Result<IsolateState> start_isolation(std::vector<IsolateHost> hosts, std::size_t
     if (!seen.insert(host.name).second)
       return usage_error(fmt::format("host {} is named twice", host.name));
   }
-  IsolateState out;
-  out.hosts = std::move(hosts);
-  out.smallest = std::max<std::size_t>(1, smallest);
+  IsolateState out{.hosts = std::move(hosts), .smallest = std::max<std::size_t>(1, smallest)};
   IsolateSet all;
   for (std::size_t i = 0; i < out.hosts.size(); ++i) all.hosts.push_back(i);
   out.active.push_back(std::move(all));
@@ -283,7 +281,7 @@ Result<IsolateState> step(const IsolateState& state, const std::map<std::string,
     if (failed.count(test.name) == 0) missing.push_back(test.name);
   }
   for (const auto& [name, outcome] : failed)
-    if (std::find(names.begin(), names.end(), name) == names.end())
+    if (!contains(names, name))
       return usage_error(fmt::format("round {} has no test '{}'", state.round, name))
           .hint(fmt::format("its tests are {}", fmt::join(names, ", ")));
   if (!missing.empty())

@@ -153,8 +153,8 @@ class WholeHosts {
 
  private:
   bool all_slow(std::size_t host) const {
-    return !of_[host].empty() && std::all_of(of_[host].begin(), of_[host].end(),
-                                             [&](std::size_t p) { return over_[p] >= slow_; });
+    return !of_[host].empty() &&
+           std::ranges::all_of(of_[host], [&](std::size_t p) { return over_[p] >= slow_; });
   }
   std::set<std::size_t> partners(std::size_t host) const {
     std::set<std::size_t> out;
@@ -240,8 +240,7 @@ LinkTimes attribute_link_times(std::span<const LinkTime> times, std::size_t host
   const auto worse = [](const auto& a, const auto& b) { return a.score > b.score; };
   sort_rows(out.hosts, worse);
   sort_rows(out.links, worse);
-  sort_rows(out.once);
-  out.once.erase(std::unique(out.once.begin(), out.once.end()), out.once.end());
+  sort_unique(out.once);
   return out;
 }
 

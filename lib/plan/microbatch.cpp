@@ -1,8 +1,6 @@
 #include "plan/microbatch.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 

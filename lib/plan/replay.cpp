@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::plan {
@@ -58,7 +59,7 @@ std::int64_t most_alike(const ReplayPlan& plan) {
   std::vector<const std::vector<std::uint32_t>*> tests;
   for (std::size_t x = 0; x < static_cast<std::size_t>(plan.params.machines); ++x)
     tests.push_back(&plan.tests_of[x]);
-  sort_rows(tests, [](const auto* a, const auto* b) { return *a < *b; });
+  sort_by(tests, [](const auto* a) { return *a; });
   std::int64_t most = 1, run = 1;
   for (std::size_t i = 1; i < tests.size(); ++i) {
     run = *tests[i] == *tests[i - 1] ? run + 1 : 1;
@@ -144,7 +145,7 @@ class Filler {
         const auto taken = [&](int wave) {
           for (const auto* part : {&g.members, &g.borrowed})
             for (const MachineIndex x : *part)
-              if (std::find(busy[x].begin(), busy[x].end(), wave) != busy[x].end()) return true;
+              if (contains(busy[x], wave)) return true;
           return false;
         };
         while (taken(g.wave)) ++g.wave;
@@ -288,9 +289,7 @@ TestsMade make_tests(ReplayPlan& plan) {
   for (int phase = 1; phase <= 2; ++phase) {
     const std::size_t first = plan.tests.size();
     for (std::size_t i = 0; i < n; ++i) {
-      ReplayGroup g;
-      g.name = fmt::format("{}{}", phase == 1 ? 'H' : 'V', i);
-      g.phase = phase;
+      ReplayGroup g{.name = fmt::format("{}{}", phase == 1 ? 'H' : 'V', i), .phase = phase};
       if (phase == 1)
         for (std::size_t x = i * m; x < std::min(z, (i + 1) * m); ++x)
           g.members.push_back(static_cast<MachineIndex>(x));

@@ -103,7 +103,7 @@ class Solver {
                 const std::vector<std::uint32_t>* besides = nullptr) const {
     double sum = 0;
     for (const std::uint32_t t : tests) {
-      if (besides != nullptr && std::binary_search(besides->begin(), besides->end(), t)) continue;
+      if (besides != nullptr && std::ranges::binary_search(*besides, t)) continue;
       const ReplayOutcome& o = outcomes_[t];
       const std::int64_t passes = o.runs - o.failures;
       if (passes > 0)
@@ -119,9 +119,8 @@ class Solver {
     return out;
   }
   std::size_t failing_with(MachineIndex x) const {
-    return static_cast<std::size_t>(
-        std::count_if(plan_.tests_of[x].begin(), plan_.tests_of[x].end(),
-                      [&](std::uint32_t t) { return outcomes_[t].failures > 0; }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        plan_.tests_of[x], [&](std::uint32_t t) { return outcomes_[t].failures > 0; }));
   }
 
   void weigh() {
@@ -139,8 +138,7 @@ class Solver {
     std::vector<MachineIndex> all;
     for (const std::uint32_t t : failing_)
       for (const MachineIndex x : holders(t)) all.push_back(x);
-    sort_rows(all);
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    sort_unique(all);
     // What the outcomes of its groups say of each, alone; when the fault always shows, a group that
     // passed clears it.
     struct Suspect {
@@ -165,10 +163,9 @@ class Solver {
     }
     const auto holds_first = [&](const Suspect& x) {
       const auto& tests = plan_.tests_of[x.machine];
-      return std::binary_search(tests.begin(), tests.end(), failing_.front());
+      return std::ranges::binary_search(tests, failing_.front());
     };
-    const auto first =
-        static_cast<std::size_t>(std::count_if(suspects.begin(), suspects.end(), holds_first));
+    const auto first = static_cast<std::size_t>(std::ranges::count_if(suspects, holds_first));
     if (pair > 0 && first * suspects.size() <= kMostPairs)
       for (const Suspect& x : suspects) {
         if (!holds_first(x)) continue;
@@ -179,8 +176,7 @@ class Solver {
           const auto& of_y = plan_.tests_of[y.machine];
           std::size_t covered = x.covers;
           for (const std::uint32_t t : of_y)
-            covered +=
-                outcomes_[t].failures > 0 && !std::binary_search(of_x.begin(), of_x.end(), t);
+            covered += outcomes_[t].failures > 0 && !std::ranges::binary_search(of_x, t);
           if (covered < failing_.size()) continue;
           const double weight = pair * prior(x.machine) * prior(y.machine) *
                                 std::exp(x.log_weight + passed(of_y, &of_x));
@@ -288,8 +284,7 @@ class Solver {
     for (const auto& [x, weight] : weights_)
       for (const std::uint32_t t : plan_.tests_of[x])
         if (phase_of(t) == phase) out.push_back(t);
-    sort_rows(out);
-    out.erase(std::unique(out.begin(), out.end()), out.end());
+    sort_unique(out);
     return out;
   }
 
@@ -402,13 +397,12 @@ class Solver {
   }
 
   std::size_t passed_tests() const {
-    return static_cast<std::size_t>(
-        std::count_if(outcomes_.begin(), outcomes_.end(),
-                      [](const ReplayOutcome& o) { return o.runs > 0 && o.failures == 0; }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        outcomes_, [](const ReplayOutcome& o) { return o.runs > 0 && o.failures == 0; }));
   }
   std::size_t told_tests() const {
-    return static_cast<std::size_t>(std::count_if(
-        outcomes_.begin(), outcomes_.end(), [](const ReplayOutcome& o) { return o.runs > 0; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(outcomes_, [](const ReplayOutcome& o) { return o.runs > 0; }));
   }
 
   // Groups of the plan that are not run yet and hold a candidate come before new groups.
@@ -462,10 +456,8 @@ class Solver {
     std::size_t number = phases_[3].tests;
     bool unproven = false;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      ReplayGroup g;
-      g.name = fmt::format("T{}", number++);
-      g.phase = 3;
-      g.wave = static_cast<int>(i / at_once);
+      ReplayGroup g{
+          .name = fmt::format("T{}", number++), .phase = 3, .wave = static_cast<int>(i / at_once)};
       g.members.push_back(chosen[i]);
       for (std::size_t j = 0; j + 1 < size; ++j) {
         const MachineIndex x = good[(i % at_once) * (size - 1) + j];
@@ -497,7 +489,7 @@ class Solver {
   }
 
   bool passed_somewhere(MachineIndex x) const {
-    return std::any_of(plan_.tests_of[x].begin(), plan_.tests_of[x].end(), [&](std::uint32_t t) {
+    return std::ranges::any_of(plan_.tests_of[x], [&](std::uint32_t t) {
       return outcomes_[t].runs > 0 && outcomes_[t].failures == 0;
     });
   }
@@ -514,18 +506,6 @@ class Solver {
 };
 
 }  // namespace
-
-std::string_view name(ReplayAnswer answer) {
-  switch (answer) {
-    case ReplayAnswer::found: return "found";
-    case ReplayAnswer::candidates: return "candidates";
-    case ReplayAnswer::more_runs: return "more_runs";
-    case ReplayAnswer::contradiction: return "contradiction";
-    case ReplayAnswer::not_reproduced: return "not_reproduced";
-    case ReplayAnswer::no_machine: return "no_machine";
-  }
-  return "";
-}
 
 Result<ReplaySolution> solve_replay(const ReplayPlan& plan,
                                     const std::vector<ReplayOutcome>& outcomes,

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "plan/replay.hpp"
 
 namespace culprit::plan {
@@ -46,7 +47,7 @@ enum class ReplayAnswer {
   no_machine,      // everything fails, in the whole phase: code, data, configuration, or a shared
                    // service
 };
-std::string_view name(ReplayAnswer answer);
+constexpr std::string_view name(ReplayAnswer answer) { return enum_name(answer); }
 
 struct ReplaySolution {
   ReplayAnswer answer = ReplayAnswer::more_runs;

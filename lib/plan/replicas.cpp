@@ -55,12 +55,11 @@ class SplitMix {
 Result<EffectiveTime> effective_time(const ReplicaParams& p) {
   CULPRIT_CHECK(check(p));
   const auto n = static_cast<double>(p.replicas);
-  EffectiveTime out;
-  out.synchronous = std::max(0.0, (p.mtbf - p.repair) / p.mtbf);
-  out.replicated = std::max(0.0, (p.mtbf - p.stall - (p.repair - p.stall) / n) / p.mtbf);
-  out.synchronous_random = at_random(p, 1, p.repair);
-  out.replicated_random = at_random(p, p.replicas, p.stall);
-  return out;
+  return EffectiveTime{
+      .synchronous = std::max(0.0, (p.mtbf - p.repair) / p.mtbf),
+      .replicated = std::max(0.0, (p.mtbf - p.stall - (p.repair - p.stall) / n) / p.mtbf),
+      .synchronous_random = at_random(p, 1, p.repair),
+      .replicated_random = at_random(p, p.replicas, p.stall)};
 }
 
 Result<std::int64_t> enough_replicas(const ReplicaParams& p, double margin) {

@@ -95,12 +95,11 @@ std::int64_t Binomial::quantile(double probability) const {
 Result<StandbyPlan> plan_standby(const StandbyParams& p) {
   CULPRIT_CHECK(check(p));
   const Binomial failures = binomial(p.machines, p.failure_rate);
-  StandbyPlan out;
-  out.standbys = failures.quantile(p.percentile);
-  out.expected_failures = static_cast<double>(p.machines) * p.failure_rate;
-  out.requeue_s = p.requeue_s;
-  out.reschedule_s = p.reschedule_s;
-  out.oracle_s = p.wake_s;
+  StandbyPlan out{.standbys = failures.quantile(p.percentile),
+                  .expected_failures = static_cast<double>(p.machines) * p.failure_rate,
+                  .requeue_s = p.requeue_s,
+                  .reschedule_s = p.reschedule_s,
+                  .oracle_s = p.wake_s};
 
   // Evictions of 1 to P99 machines, weighted among themselves; then the catastrophe (§8.2.1).
   const std::int64_t most = std::max<std::int64_t>(1, out.standbys);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -38,9 +40,7 @@ Result<SurvivalAnswer> in_memory(const Shape& shape, const SurvivalQuestion& q) 
 
 SurvivalAnswer with_replicas(const Shape& shape, const SurvivalQuestion& q) {
   const auto at = static_cast<std::size_t>(
-      std::find_if(shape.dimensions.begin(), shape.dimensions.end(),
-                   [&](const Dimension& d) { return d.name == q.replicas; }) -
-      shape.dimensions.begin());
+      std::ranges::find(shape.dimensions, q.replicas, &Dimension::name) - shape.dimensions.begin());
   const std::int64_t all = at < shape.dimensions.size() ? shape.dimensions[at].size : 1;
   if (all < 2) return answer(Survived::no, Why::one_replica, 0, 1);
   if (q.cause == FailureCause::program)
@@ -68,15 +68,6 @@ SurvivalAnswer with_replicas(const Shape& shape, const SurvivalQuestion& q) {
 
 }  // namespace
 
-const char* name(Survived survived) {
-  switch (survived) {
-    case Survived::yes: return "yes";
-    case Survived::no: return "no";
-    case Survived::unknown: break;
-  }
-  return "unknown";
-}
-
 Result<SurvivalReport> would_survive(const Shape& shape, const SurvivalQuestion& question) {
   const auto outside = [&](Rank rank) {
     return number_of(rank) < 0 || number_of(rank) >= shape.ranks();
@@ -88,8 +79,7 @@ Result<SurvivalReport> would_survive(const Shape& shape, const SurvivalQuestion&
           .hint("the layout (--tp, --pp, --dp) must be that of the job");
   SurvivalQuestion q = question;
   std::erase_if(q.errors, [&](const SurvivorError& e) {
-    return outside(e.rank) ||
-           std::find(q.evicted.begin(), q.evicted.end(), e.rank) != q.evicted.end();
+    return outside(e.rank) || contains(q.evicted, e.rank);
   });
   SurvivalReport out;
   out.spare = with_spares(q);

@@ -3,10 +3,10 @@
 // that failed (FT-HSDP section 4.2; torchft works alike).
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "model/rank.hpp"
 #include "model/result.hpp"
 #include "plan/backup.hpp"
@@ -33,7 +33,7 @@ struct SurvivalQuestion {
 };
 
 enum class Survived { yes, no, unknown };
-const char* name(Survived survived);
+constexpr std::string_view name(Survived survived) { return enum_name(survived); }
 
 struct SurvivalAnswer {
   Survived survived = Survived::unknown;

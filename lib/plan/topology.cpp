@@ -160,8 +160,7 @@ class Arrangement {
 };
 
 std::int64_t at_the_ends(const std::vector<std::int64_t>& stages, std::int64_t all) {
-  return std::count_if(stages.begin(), stages.end(),
-                       [&](std::int64_t s) { return s == 0 || s == all - 1; });
+  return std::ranges::count_if(stages, [&](std::int64_t s) { return s == 0 || s == all - 1; });
 }
 
 // The slowest together, once the slow groups are in the fewest stages: the sum of each stage's
@@ -179,9 +178,7 @@ Arrangement sorted_by_slowness(Arrangement now) {
   std::vector<std::int64_t> stages;
   for (const auto& [stage, factor] : worst) stages.push_back(stage);
   const auto end = [&](std::int64_t s) { return s == 0 || s == now.stages() - 1; };
-  sort_rows(stages, [&](std::int64_t a, std::int64_t b) {
-    return std::pair(end(a), -worst.at(a)) < std::pair(end(b), -worst.at(b));
-  });
+  sort_by(stages, [&](std::int64_t a) { return std::pair(end(a), -worst.at(a)); });
   const auto room = static_cast<std::size_t>(now.groups_of_stage());
   std::map<std::int64_t, std::int64_t> wanted;  // stage of each slow group
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -217,10 +214,8 @@ Arrangement consolidated(Arrangement now, std::int64_t needed) {
   std::iota(order.begin(), order.end(), 0);
   const auto end = [&](std::int64_t s) { return s == 0 || s == now.stages() - 1; };
   // Interior first; of those where most are already, fewest have to move.
-  sort_rows(order, [&](std::int64_t a, std::int64_t b) {
-    return std::pair(end(a), -count[static_cast<std::size_t>(a)]) <
-           std::pair(end(b), -count[static_cast<std::size_t>(b)]);
-  });
+  sort_by(order,
+          [&](std::int64_t a) { return std::pair(end(a), -count[static_cast<std::size_t>(a)]); });
   order.resize(static_cast<std::size_t>(needed));
   const std::set<std::int64_t> chosen(order.begin(), order.end());
 
@@ -257,13 +252,11 @@ struct Hosts {
 Hosts hosts_of(const Arrangement& now) {
   Hosts out;
   for (std::int64_t r = 0; r < now.ranks(); ++r) out.names.push_back(now.host(r));
-  sort_rows(out.names);
-  out.names.erase(std::unique(out.names.begin(), out.names.end()), out.names.end());
+  sort_unique(out.names);
   out.members.resize(out.names.size());
   for (std::int64_t r = 0; r < now.ranks(); ++r)
-    out
-        .members[static_cast<std::size_t>(
-            std::lower_bound(out.names.begin(), out.names.end(), now.host(r)) - out.names.begin())]
+    out.members[static_cast<std::size_t>(std::ranges::lower_bound(out.names, now.host(r)) -
+                                         out.names.begin())]
         .push_back(r);
   return out;
 }
@@ -334,10 +327,9 @@ Result<TopologyPlan> plan_topology(const Shape& shape, std::span<const SlowRank>
   if (!slow.empty() && now.stages() < 2)
     return usage_error("slow ranks go into few pipeline stages, but the job has one only")
         .hint("`culprit plan microbatch` gives slow replicas less to do");
-  TopologyPlan out;
-  out.stages_before = now.slow_stages();
-  out.stage_before = now.stage_step();
-  out.replica_before = now.replica_step();
+  TopologyPlan out{.stages_before = now.slow_stages(),
+                   .stage_before = now.stage_step(),
+                   .replica_before = now.replica_step()};
 
   if (!slow.empty()) {
     const auto groups = static_cast<std::int64_t>(now.slow_groups().size());
@@ -365,8 +357,8 @@ Result<TopologyPlan> plan_topology(const Shape& shape, std::span<const SlowRank>
   if (link) {
     const Hosts hosts = hosts_of(now);
     const auto find = [&](std::int32_t name) {
-      return static_cast<std::size_t>(
-          std::lower_bound(hosts.names.begin(), hosts.names.end(), name) - hosts.names.begin());
+      return static_cast<std::size_t>(std::ranges::lower_bound(hosts.names, name) -
+                                      hosts.names.begin());
     };
     const std::size_t a = find(link->a), b = find(link->b);
     if (a >= hosts.names.size() || hosts.names[a] != link->a || b >= hosts.names.size() ||

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <tuple>
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 
@@ -33,7 +32,7 @@ std::string lowered(std::string_view text) {
 
 template <std::size_t N>
 bool one_of(std::string_view word, const std::string_view (&list)[N]) {
-  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+  return contains(list, word);
 }
 
 // Not names although they stand where names stand.
@@ -106,8 +105,7 @@ bool common_folder(std::string_view word) {
                                                 "shm",           "spool",
                                                 "slurmd"};
   if (one_of(lowered(word), kWords)) return true;
-  if (word.starts_with("python3") || word.starts_with("cuda-") ||
-      word.find('-') == std::string_view::npos) {
+  if (word.starts_with("python3") || word.starts_with("cuda-") || !contains(word, '-')) {
     // python3.10, rank_3, attempt_0, 12: numbers behind a common word
     std::string_view stem = word;
     while (!stem.empty() && (digit(stem.back()) || stem.back() == '_' || stem.back() == '.'))
@@ -300,34 +298,17 @@ constexpr std::string_view kSerialKeys[] = {
 // Whether a value behind one of kUserKeys is a user's name.
 bool names_user(std::string_view value) {
   return value.size() >= 2 && !everyday(value) &&
-         std::all_of(value.begin(), value.end(),
-                     [](char x) { return is_word_char(x) || x == '.' || x == '-'; }) &&
-         !std::all_of(value.begin(), value.end(), digit);
+         std::ranges::all_of(value,
+                             [](char x) { return is_word_char(x) || x == '.' || x == '-'; }) &&
+         !std::ranges::all_of(value, digit);
 }
 
 }  // namespace
 
-std::string_view name(Kind kind) {
-  switch (kind) {
-    case Kind::host: return "host";
-    case Kind::domain: return "domain";
-    case Kind::ipv4: return "ipv4";
-    case Kind::ipv6: return "ipv6";
-    case Kind::mac: return "mac";
-    case Kind::user: return "user";
-    case Kind::folder: return "folder";
-    case Kind::job: return "job";
-    case Kind::serial: return "serial";
-    case Kind::secret: return "secret";
-  }
-  return "";
-}
-
 bool names_secret(std::string_view name) {
   const std::string l = lowered(name.substr(0, 200));
-  const auto holds = [&](std::string_view word) { return l.find(word) != std::string::npos; };
-  return std::any_of(std::begin(kSecretWords), std::end(kSecretWords), holds) &&
-         std::none_of(std::begin(kHarmlessWords), std::end(kHarmlessWords), holds);
+  const auto holds = [&](std::string_view word) { return contains(l, word); };
+  return std::ranges::any_of(kSecretWords, holds) && std::ranges::none_of(kHarmlessWords, holds);
 }
 
 std::span<const std::string_view> secret_words() { return kSecretWords; }
@@ -345,15 +326,15 @@ void Pseudonyms::index_word(std::string_view word, Kind kind) {
 void Pseudonyms::add_host(std::string_view name) {
   name = name.substr(0, name.find('.'));
   if (name.size() < 2 || name.size() > 255 || everyday(name) || !alnum(name.front()) ||
-      std::all_of(name.begin(), name.end(), digit))
+      std::ranges::all_of(name, digit))
     return;
   note(Kind::host, name);
   index_word(name, Kind::host);
 }
 
 void Pseudonyms::add_user(std::string_view name) {
-  if (name.size() < 2 || name.size() > 64 || everyday(name) ||
-      std::all_of(name.begin(), name.end(), digit) || name.find('/') != std::string_view::npos)
+  if (name.size() < 2 || name.size() > 64 || everyday(name) || std::ranges::all_of(name, digit) ||
+      contains(name, '/'))
     return;
   note(Kind::user, name);
   if (name.size() >= 4)
@@ -361,11 +342,11 @@ void Pseudonyms::add_user(std::string_view name) {
 }
 
 void Pseudonyms::add_job(std::string_view name) {
-  const bool telling = name.size() >= 8 || std::any_of(name.begin(), name.end(), [](char c) {
+  const bool telling = name.size() >= 8 || std::ranges::any_of(name, [](char c) {
                          return digit(c) || c == '-' || c == '_';
                        });
   if (name.size() < 4 || name.size() > 255 || !telling || everyday(name) ||
-      std::all_of(name.begin(), name.end(), digit))
+      std::ranges::all_of(name, digit))
     return;
   note(Kind::job, name);
   index_word(name, Kind::job);
@@ -389,7 +370,7 @@ std::size_t Pseudonyms::dictionary_word(std::string_view text, std::size_t at, K
     // A name without digits that is a part of a longer word is that word: "ada" in "ada-lovelace".
     const std::string_view word = text.substr(at, length);
     if (it->second == Kind::user ||
-        (it->second == Kind::host && std::none_of(word.begin(), word.end(), digit))) {
+        (it->second == Kind::host && std::ranges::none_of(word, digit))) {
       const auto joins = [](char c) { return c == '-' || c == '_'; };
       if ((at > 0 && joins(text[at - 1])) ||
           (at + length < text.size() && joins(text[at + length]))) {
@@ -419,8 +400,8 @@ std::size_t Pseudonyms::hostlist(std::string_view text, std::size_t at,
   const Hostlist list = expand_hostlist(text.substr(at, end - at), kMostHostlist);
   if (list.broken || list.hosts.empty() || list.capped) return 0;
   const auto& known = names_[static_cast<std::size_t>(Kind::host)];
-  if (std::none_of(list.hosts.begin(), list.hosts.end(),
-                   [&](const std::string& host) { return known.contains(host); }))
+  if (std::ranges::none_of(list.hosts,
+                           [&](const std::string& host) { return known.contains(host); }))
     return 0;
   names = list.hosts;
   return end;
@@ -545,7 +526,7 @@ std::size_t Pseudonyms::take_keyed_value(std::string_view text, std::size_t at,
     return 0;
   const Span value = value_after(text, from);
   const std::string_view serial = value.of(text);
-  if (serial.size() < 5 || std::none_of(serial.begin(), serial.end(), digit)) return 0;
+  if (serial.size() < 5 || std::ranges::none_of(serial, digit)) return 0;
   found(value.begin, value.end, Kind::serial);
   return value.end;
 }
@@ -569,7 +550,7 @@ std::size_t Pseudonyms::take_login(std::string_view text, std::size_t at,
   const std::string_view where = text.substr(sign + 1, domain - sign - 1);
   Kind kind;
   const bool host = dictionary_word(text, sign + 1, kind) > 0 && kind == Kind::host;
-  if (!host && (where.find('.') == std::string_view::npos || digit(where.back()))) return 0;
+  if (!host && (!contains(where, '.') || digit(where.back()))) return 0;
   if (!everyday(text.substr(at, sign - at))) found(at, sign, Kind::user);
   if (host) return sign + 1;
   found(sign + 1, domain, Kind::domain);
@@ -599,8 +580,8 @@ std::size_t Pseudonyms::take_known_name(std::string_view text, std::size_t at,
           (text[stop] == '.' && stop + 1 < text.size() && alnum(text[stop + 1]))))
     ++stop;
   const std::string_view domain = text.substr(end + 1, stop - end - 1);
-  if (domain.find('.') == std::string_view::npos || domain.find("gz") != std::string_view::npos ||
-      domain.find("log") != std::string_view::npos || domain.find("txt") != std::string_view::npos)
+  if (!contains(domain, '.') || contains(domain, "gz") || contains(domain, "log") ||
+      contains(domain, "txt"))
     return end;
   found(end + 1, stop, Kind::domain);
   return stop;
@@ -667,8 +648,7 @@ void Pseudonyms::collect_setting(std::string_view name, std::string_view value) 
     add_host(value);
   else if (l.ends_with("job_name"))
     add_job(value);
-  else if ((l.find("serial") != std::string::npos || l.find("guid") != std::string::npos) &&
-           value.size() >= 5)
+  else if ((contains(l, "serial") || contains(l, "guid")) && value.size() >= 5)
     note(Kind::serial, value);
   collect(value);
 }
@@ -686,7 +666,7 @@ std::string Pseudonyms::made(Kind kind, std::size_t index, std::size_t width,
       return fmt::format("10.{}.{}.{}", 100 + index / 156 / 156 % 156, 100 + index / 156 % 156,
                          100 + index % 156);
     case Kind::ipv6:
-      if (original.find("::") == std::string_view::npos)
+      if (!contains(original, "::"))
         return fmt::format("fd00:0000:0000:0000:0000:0000:{:04x}:{:04x}", index >> 16 & 0xffff,
                            index & 0xffff);
       return fmt::format("fd00::{:x}:{:x}", index >> 16 & 0xffff, index & 0xffff);

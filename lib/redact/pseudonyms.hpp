@@ -5,7 +5,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -15,13 +14,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "model/result.hpp"
 
 namespace culprit::redact {
 
 enum class Kind { host, domain, ipv4, ipv6, mac, user, folder, job, serial, secret };
 inline constexpr std::size_t kKinds = 10;
-std::string_view name(Kind kind);
+constexpr std::string_view name(Kind kind) { return enum_name(kind); }
 
 struct Pair {
   Kind kind;

@@ -99,8 +99,8 @@ Result<CauseTable> CauseTable::parse(std::string_view text, const std::string& f
   CauseTable out;
   for (const json& object : document["causes"]) {
     CULPRIT_TRY(row, row_of(object, file));
-    if (std::any_of(out.rows_.begin(), out.rows_.end(),
-                    [&](const CauseRow& other) { return other.kind == row.kind; }))
+    if (std::ranges::any_of(out.rows_,
+                            [&](const CauseRow& other) { return other.kind == row.kind; }))
       return fail(fmt::format("causes: '{}' stands twice", culprit::name(row.kind))).at({file, 0});
     out.rows_.push_back(std::move(row));
   }
@@ -134,7 +134,7 @@ const SurenessRow* CauseTable::counted(std::string_view word) const {
 template <class Test>
 const CauseRow& CauseTable::first(Test test) const {
   static const CauseRow kNone{};
-  const auto at = std::find_if(rows_.begin(), rows_.end(), test);
+  const auto at = std::ranges::find_if(rows_, test);
   return at == rows_.end() ? kNone : *at;
 }
 

@@ -5,21 +5,19 @@
 #include <fmt/format.h>
 
 #include "line/line.hpp"
+#include "model/contains.hpp"
 #include "rules/literals.hpp"
 
 namespace culprit::rules {
 
 namespace {
 
-bool stands_over(const Rule& a, const Rule& b) {
-  return std::find(a.over.begin(), a.over.end(), b.id) != a.over.end();
-}
+bool stands_over(const Rule& a, const Rule& b) { return contains(a.over, b.id); }
 
 bool has_search_word(const RulePack& pack, const std::string& text) {
   const std::string folded = fold(text);
-  return std::any_of(
-      pack.search_words().begin(), pack.search_words().end(),
-      [&](const std::string& word) { return folded.find(word) != std::string::npos; });
+  return std::ranges::any_of(pack.search_words(),
+                             [&](const std::string& word) { return contains(folded, word); });
 }
 
 }  // namespace
@@ -28,7 +26,7 @@ std::vector<SampleFailure> check_samples(const RulePack& pack,
                                          const std::vector<std::string>& files) {
   std::vector<SampleFailure> failures;
   for (const Rule& rule : pack.rules()) {
-    if (!files.empty() && std::find(files.begin(), files.end(), rule.file) == files.end()) continue;
+    if (!files.empty() && !contains(files, rule.file)) continue;
     for (std::size_t i = 0; i < rule.fires.size(); ++i) {
       const std::string key = fmt::format("samples.fires[{}]", i);
       const line::Line line = line::peel(rule.fires[i]);

@@ -36,21 +36,20 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
   for (const json& object : document["settings"]) {
     const std::string level = object.value("severity", "info");
     const std::string compare = object.value("compare", "exact");
-    DriftRule rule;
-    rule.label = object.value("label", "");
-    rule.ignored = level == "ignored";
-    rule.severity = severity_named(level).value_or(Severity::info);
-    rule.compare = compare == "version"  ? DriftCompare::version
-                   : compare == "number" ? DriftCompare::number
-                                         : DriftCompare::exact;
-    rule.explains = object.value("explains", "other");
-    rule.entity = object.value("entity", "host");
-    rule.slower = object.value("slower", "");
-    rule.advice = object.value("advice", "");
+    DriftRule rule{.label = object.value("label", ""),
+                   .severity = severity_named(level).value_or(Severity::info),
+                   .ignored = level == "ignored",
+                   .compare = compare == "version"  ? DriftCompare::version
+                              : compare == "number" ? DriftCompare::number
+                                                    : DriftCompare::exact,
+                   .explains = object.value("explains", "other"),
+                   .entity = object.value("entity", "host"),
+                   .slower = object.value("slower", ""),
+                   .advice = object.value("advice", "")};
     for (const json& name : object["names"]) {
       rule.pattern = name.get<std::string>();
-      if (std::any_of(out.rules_.begin(), out.rules_.end(),
-                      [&](const DriftRule& other) { return other.pattern == rule.pattern; }))
+      if (std::ranges::any_of(
+              out.rules_, [&](const DriftRule& other) { return other.pattern == rule.pattern; }))
         return fail(fmt::format("settings[{}].names: '{}' stands twice", index, rule.pattern))
             .at({file, 0});
       out.rules_.push_back(rule);
@@ -58,8 +57,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
     ++index;
   }
   const auto fixed = [](const DriftRule& r) {
-    return r.pattern.size() -
-           static_cast<std::size_t>(std::count(r.pattern.begin(), r.pattern.end(), '*'));
+    return r.pattern.size() - static_cast<std::size_t>(std::ranges::count(r.pattern, '*'));
   };
   sort_rows(out.rules_,
             [&](const DriftRule& a, const DriftRule& b) { return fixed(a) > fixed(b); });

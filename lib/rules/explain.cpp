@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -11,7 +10,9 @@
 #include <fmt/ranges.h>
 
 #include "line/line.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 #include "rules/drift.hpp"
 #include "rules/grammar.hpp"
@@ -64,11 +65,8 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t value = 0;
   if (text.starts_with('+')) text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
+  return whole_number<std::int64_t>(text);
 }
 
 std::vector<std::string> split(std::string_view text) {
@@ -116,14 +114,11 @@ std::vector<LookAlike> look_alikes(const RulePack& pack, const Rule& rule) {
 // Classes of which the pack says that this one follows from them.
 std::vector<std::string> causes_of(const RulePack& pack, const std::string& event_class) {
   std::set<std::string> out;
-  const auto leads = [&](const Meaning& m) {
-    return std::find(m.leads_to.begin(), m.leads_to.end(), event_class) != m.leads_to.end();
-  };
+  const auto leads = [&](const Meaning& m) { return contains(m.leads_to, event_class); };
   for (const Rule& rule : pack.rules()) {
-    if (leads(rule.meaning) && rule.event_class.find('{') == std::string::npos)
-      out.insert(rule.event_class);
+    if (leads(rule.meaning) && !contains(rule.event_class, '{')) out.insert(rule.event_class);
     for (const auto& [code, meaning] : rule.codes)
-      if (leads(meaning) && rule.event_class.find("{code}") != std::string::npos)
+      if (leads(meaning) && contains(rule.event_class, "{code}"))
         out.insert(fill_class(rule.event_class, {{"code", std::to_string(code)}}));
   }
   return {out.begin(), out.end()};
@@ -141,11 +136,8 @@ Explanation of_rule(const RulePack& pack, const Rule& rule, std::optional<std::i
                     std::map<std::string, std::string> captures = {}) {
   if (code) captures.emplace("code", std::to_string(*code));
   const Meaning& m = meaning_of(rule, code);
-  Explanation out;
-  out.kind = "rule";
-  out.id = fill_class(rule.event_class, captures);
-  if (!code && !rule.codes.empty() && rule.event_class.find("{code}") != std::string::npos)
-    out.id = rule.id;
+  Explanation out{.kind = "rule", .id = fill_class(rule.event_class, captures)};
+  if (!code && !rule.codes.empty() && contains(rule.event_class, "{code}")) out.id = rule.id;
   out.title = m.title;
   out.means = m.why;
   out.advice = filled(m.advice, captures);
@@ -179,15 +171,14 @@ Explanation of_rule(const RulePack& pack, const Rule& rule, std::optional<std::i
 }
 
 Explanation of_entry(const GlossaryEntry& entry) {
-  Explanation out;
-  out.kind = entry.kind;
-  out.id = entry.kind == "exit_code" ? fmt::format("exit {}", entry.number.value_or(0))
-                                     : entry.names.front();
-  out.title = entry.title;
-  out.means = entry.means;
-  out.is_not = entry.is_not;
-  out.advice = entry.advice;
-  out.source = entry.source;
+  Explanation out{.kind = entry.kind,
+                  .id = entry.kind == "exit_code" ? fmt::format("exit {}", entry.number.value_or(0))
+                                                  : entry.names.front(),
+                  .title = entry.title,
+                  .means = entry.means,
+                  .is_not = entry.is_not,
+                  .advice = entry.advice,
+                  .source = entry.source};
   if (entry.kind == "signal") {
     out.properties.emplace_back("number", std::to_string(*entry.number));
     out.properties.emplace_back(
@@ -199,16 +190,15 @@ Explanation of_entry(const GlossaryEntry& entry) {
 
 // What the grammar of error lines says where no rule does.
 Explanation of_said(const Said& said) {
-  Explanation out;
-  out.kind = "grammar";
-  out.id = said.event_class;
-  out.title = said.title;
-  out.means = said.reason->means + " " + said.speaker->means;
-  out.is_not = "A name for the line, not a judgement: no verdict rests on it.";
-  out.advice = "Read the lines before it, of this process and of its peers.";
-  out.source = said.speaker->source;
-  out.properties = {{"role", std::string(name(said.reason->role))},
-                    {"component", said.speaker->component}};
+  Explanation out{.kind = "grammar",
+                  .id = said.event_class,
+                  .title = said.title,
+                  .means = said.reason->means + " " + said.speaker->means,
+                  .is_not = "A name for the line, not a judgement: no verdict rests on it.",
+                  .advice = "Read the lines before it, of this process and of its peers.",
+                  .source = said.speaker->source,
+                  .properties = {{"role", std::string(name(said.reason->role))},
+                                 {"component", said.speaker->component}}};
   if (said.reason->cause != "none") out.properties.emplace_back("cause", said.reason->cause);
   if (!said.code.empty()) out.properties.emplace_back("code", said.code);
   return out;
@@ -235,9 +225,8 @@ bool numbers(const RulePack& pack, const std::vector<std::string>& words, Answer
   for (const Rule& rule : pack.rules()) {
     if (rule.codes.empty()) continue;
     const auto known = words_of(rule.event_class.substr(0, rule.event_class.find('{')));
-    const bool all = std::all_of(asked.begin(), asked.end(), [&](const std::string& word) {
-      return std::find(known.begin(), known.end(), word) != known.end();
-    });
+    const bool all =
+        std::ranges::all_of(asked, [&](const std::string& word) { return contains(known, word); });
     if (!all) continue;
     Explanation one = of_rule(pack, rule, *code);
     if (!rule.codes.contains(*code)) {
@@ -291,9 +280,8 @@ bool process_end(const RulePack& pack, const std::vector<std::string>& words, An
     return true;
   }
   if (by_signal && n > 64) return false;
-  Explanation one;
-  one.kind = by_signal ? "signal" : "exit_code";
-  one.id = by_signal ? fmt::format("signal {}", n) : fmt::format("exit {}", n);
+  Explanation one{.kind = by_signal ? "signal" : "exit_code",
+                  .id = by_signal ? fmt::format("signal {}", n) : fmt::format("exit {}", n)};
   one.title =
       by_signal ? "a signal that training jobs seldom see" : "an exit code of the program's own";
   one.means =
@@ -323,9 +311,9 @@ bool names(const RulePack& pack, std::string_view query, Answer& answer) {
       joined.begin(), joined.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
   for (const std::string& name : {word, joined})
     for (const GlossaryEntry* entry : Glossary::built_in().named(name)) {
-      const bool there = std::any_of(
-          answer.found.begin(), answer.found.end(),
-          [&](const Explanation& e) { return e.kind == entry->kind && e.title == entry->title; });
+      const bool there = std::ranges::any_of(answer.found, [&](const Explanation& e) {
+        return e.kind == entry->kind && e.title == entry->title;
+      });
       if (there) continue;
       answer.found.push_back(of_entry(*entry));
       also_see(pack, *entry, answer);
@@ -334,13 +322,11 @@ bool names(const RulePack& pack, std::string_view query, Answer& answer) {
 }
 
 bool catalogues(std::string_view query, Answer& answer) {
-  if (query.find(' ') != std::string_view::npos) return false;
+  if (contains(query, ' ')) return false;
   if (const auto match = Catalogue::built_in().find(query); match) {
     const Metric& m = *match->metric;
-    Explanation one;
-    one.kind = "metric";
-    one.id = m.name;
-    one.title = m.meaning.empty() ? m.name : m.meaning;
+    Explanation one{
+        .kind = "metric", .id = m.name, .title = m.meaning.empty() ? m.name : m.meaning};
     one.means =
         m.bad == MetricSide::none
             ? "Neither side is bad by itself."
@@ -359,10 +345,9 @@ bool catalogues(std::string_view query, Answer& answer) {
   }
   const DriftRule& setting = DriftRules::built_in().find(query);
   if (setting.pattern.empty()) return false;
-  Explanation one;
-  one.kind = "setting";
-  one.id = std::string(query);
-  one.title = setting.label.empty() ? "a setting of a host" : setting.label;
+  Explanation one{.kind = "setting",
+                  .id = std::string(query),
+                  .title = setting.label.empty() ? "a setting of a host" : setting.label};
   one.means =
       setting.ignored
           ? "Hosts differ in it by right; it is not compared."
@@ -398,7 +383,7 @@ std::vector<Text> searchable(const RulePack& pack) {
   };
   for (const Rule& rule : pack.rules()) {
     Text one{"rule",
-             rule.event_class.find('{') == std::string::npos ? rule.event_class : rule.id,
+             !contains(rule.event_class, '{') ? rule.event_class : rule.id,
              rule.meaning.title,
              &rule,
              nullptr,
@@ -435,9 +420,8 @@ void by_words(const RulePack& pack, std::string_view query, Answer& answer) {
   const auto texts = searchable(pack);
   std::map<std::string, double> weight;
   for (const std::string& word : asked) {
-    const auto n = std::count_if(texts.begin(), texts.end(), [&](const Text& t) {
-      return t.head.contains(word) || t.body.contains(word);
-    });
+    const auto n = std::ranges::count_if(
+        texts, [&](const Text& t) { return t.head.contains(word) || t.body.contains(word); });
     weight[word] =
         n == 0 ? 0 : std::log(1 + static_cast<double>(texts.size()) / static_cast<double>(n));
   }
@@ -454,7 +438,7 @@ void by_words(const RulePack& pack, std::string_view query, Answer& answer) {
       in_head += text.head.contains(word);
       score += weight[word] * (text.head.contains(word) ? 3 : text.body.contains(word) ? 1 : 0);
     }
-    const bool stands = list.size() > 1 && text.letters.find(together) != std::string::npos;
+    const bool stands = list.size() > 1 && contains(text.letters, together);
     if (stands) score *= kTogether;
     // Of two that hold all words the shorter is about them.
     score /= 1 + 0.02 * static_cast<double>(text.head.size());
@@ -475,10 +459,10 @@ void by_words(const RulePack& pack, std::string_view query, Answer& answer) {
                                  : of_entry(*hit.text->entry));
       continue;
     }
-    const bool there = std::any_of(answer.found.begin(), answer.found.end(),
-                                   [&](const Explanation& e) { return e.id == hit.text->id; }) ||
-                       std::any_of(answer.also.begin(), answer.also.end(),
-                                   [&](const Related& r) { return r.id == hit.text->id; });
+    const bool there =
+        std::ranges::any_of(answer.found,
+                            [&](const Explanation& e) { return e.id == hit.text->id; }) ||
+        std::ranges::any_of(answer.also, [&](const Related& r) { return r.id == hit.text->id; });
     if (!there) answer.also.push_back({hit.text->kind, hit.text->id, hit.text->title});
   }
 }
@@ -534,8 +518,8 @@ std::vector<const GlossaryEntry*> Glossary::named(std::string_view name,
   const std::string wanted = lowered(name);
   for (const GlossaryEntry& entry : entries_)
     if ((kind.empty() || entry.kind == kind) &&
-        std::any_of(entry.names.begin(), entry.names.end(),
-                    [&](const std::string& one) { return lowered(one) == wanted; }))
+        std::ranges::any_of(entry.names,
+                            [&](const std::string& one) { return lowered(one) == wanted; }))
       out.push_back(&entry);
   return out;
 }

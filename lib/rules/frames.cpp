@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "model/contains.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {
@@ -20,7 +21,7 @@ constexpr std::array<std::string_view, 4> kTellsWords = {"strong", "weak", "gene
 
 template <typename Enum, std::size_t n>
 Enum named(const std::array<std::string_view, n>& words, const std::string& word) {
-  const auto at = std::find(words.begin(), words.end(), word);
+  const auto at = std::ranges::find(words, word);
   if (at == words.end()) throw std::invalid_argument("frames.json: " + word);
   return static_cast<Enum>(at - words.begin());
 }
@@ -55,9 +56,7 @@ const FrameTable& frame_table() {
   return kTable;
 }
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+bool has(std::string_view text, std::string_view part) { return contains(text, part); }
 
 bool fits(std::string_view pattern, std::string_view text) {
   if (pattern == "*") return true;
@@ -129,7 +128,7 @@ bool library_file(std::string_view path) {
   if (path.empty() || path.starts_with('<')) return true;
   const FrameTable& t = frame_table();
   const auto any = [](const std::vector<std::string>& list, auto&& holds) {
-    return std::any_of(list.begin(), list.end(), holds);
+    return std::ranges::any_of(list, holds);
   };
   return any(t.folders, [&](const std::string& part) { return in_folder(part, path); }) ||
          any(t.packages, [&](const std::string& part) { return path.starts_with(part); }) ||

@@ -9,7 +9,6 @@
 #include "line/line.hpp"
 #include "model/sort.hpp"
 #include "rules/lazy_pattern.hpp"
-#include "rules/literals.hpp"
 #include "rules/pack.hpp"
 #include "rules/prepared.hpp"
 #include "schema/embedded.hpp"
@@ -21,8 +20,8 @@ namespace {
 constexpr std::size_t kLongest = 4'096;  // of a line; the reason of a longer one stands before it
 
 bool any_in(const std::vector<std::shared_ptr<LazyPattern>>& patterns, std::string_view text) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const auto& pattern) { return pattern->stands_in(text); });
+  return std::ranges::any_of(patterns,
+                             [&](const auto& pattern) { return pattern->stands_in(text); });
 }
 
 // Behind the mark of the first pattern that is found; npos: none is.
@@ -146,8 +145,7 @@ std::optional<Said> Grammar::said(std::string_view raw, bool only_severe) const 
   std::vector<std::uint32_t> able;
   for (const auto& hit : hits)
     able.insert(able.end(), speakers_of_[hit.word].begin(), speakers_of_[hit.word].end());
-  sort_rows(able);
-  able.erase(std::unique(able.begin(), able.end()), able.end());
+  sort_unique(able);
   for (const std::uint32_t i : able) {
     const SpeakerRow& speaker = speakers_[i];
     const std::size_t end = mark_end(speaker, raw);
@@ -157,9 +155,8 @@ std::optional<Said> Grammar::said(std::string_view raw, bool only_severe) const 
     if (any_in(harmless_, text)) return std::nullopt;
     const Found found = reason_of(speaker, text);
     if (found.reason == nullptr) continue;
-    const auto operation =
-        std::find_if(operations_.begin(), operations_.end(),
-                     [&](const auto& one) { return one.match->stands_in(text); });
+    const auto operation = std::ranges::find_if(
+        operations_, [&](const auto& one) { return one.match->stands_in(text); });
     return put_together(speaker, part_in(speaker, raw), found,
                         operation == operations_.end() ? nullptr : &*operation);
   }
@@ -170,12 +167,10 @@ std::optional<Said> Grammar::of_class(std::string_view event_class) const {
   const std::size_t slash = event_class.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
   const std::string_view who = event_class.substr(0, slash), why = event_class.substr(slash + 1);
-  const auto reason = std::find_if(reasons_.begin(), reasons_.end(),
-                                   [&](const ReasonRow& row) { return row.name == why; });
+  const auto reason = std::ranges::find(reasons_, why, &ReasonRow::name);
   if (reason == reasons_.end()) return std::nullopt;
   for (const SpeakerRow& speaker : speakers_) {
-    const auto part = std::find_if(speaker.parts.begin(), speaker.parts.end(),
-                                   [&](const SpeakerPart& one) { return one.name == who; });
+    const auto part = std::ranges::find(speaker.parts, who, &SpeakerPart::name);
     if (part != speaker.parts.end()) return put_together(speaker, &*part, {&*reason, {}}, nullptr);
     if (speaker.name == who) return put_together(speaker, nullptr, {&*reason, {}}, nullptr);
   }

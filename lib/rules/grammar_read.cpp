@@ -40,9 +40,8 @@ std::vector<std::string> texts(const json& object, const char* key) {
 }
 
 ReasonRow reason_of(const json& object) {
-  ReasonRow row;
-  row.name = object["name"].get<std::string>();
-  row.title = object["title"].get<std::string>();
+  ReasonRow row{.name = object["name"].get<std::string>(),
+                .title = object["title"].get<std::string>()};
   const std::string role = object["role"].get<std::string>();
   for (std::size_t i = 0; i < std::size(kRoles); ++i)
     if (kRoles[i] == role) row.role = static_cast<ReasonRole>(i);
@@ -55,14 +54,13 @@ ReasonRow reason_of(const json& object) {
 }
 
 SpeakerRow speaker_of(const json& object) {
-  SpeakerRow row;
-  row.name = object["name"].get<std::string>();
-  row.title = object["title"].get<std::string>();
-  row.component = object["component"].get<std::string>();
-  row.means = object["means"].get<std::string>();
-  row.source = object["source"].get<std::string>();
-  row.severe = object["severe"].get<bool>();
-  row.numbers = object.value("numbers", "");
+  SpeakerRow row{.name = object["name"].get<std::string>(),
+                 .title = object["title"].get<std::string>(),
+                 .component = object["component"].get<std::string>(),
+                 .means = object["means"].get<std::string>(),
+                 .source = object["source"].get<std::string>(),
+                 .severe = object["severe"].get<bool>(),
+                 .numbers = object.value("numbers", "")};
   for (const std::string& marker : texts(object, "markers")) row.markers.push_back(fold(marker));
   row.match = patterns(object, "match");
   if (const auto it = object.find("parts"); it != object.end())

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::rules {
@@ -75,10 +76,7 @@ class Parser {
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool more() const { return at_ < text_.size(); }
 
-  static void tidy(Words& words) {
-    sort_rows(words);
-    words.erase(std::unique(words.begin(), words.end()), words.end());
-  }
+  static void tidy(Words& words) { sort_unique(words); }
 
   static const Words& head_of(const Piece& piece) {
     return piece.exact ? *piece.exact : piece.prefix;
@@ -203,10 +201,8 @@ class Parser {
       } else if (least == 0) {
         piece = anything();
       } else if (!once) {
-        Piece repeated;
-        repeated.required = best_of(piece);
-        repeated.prefix = head_of(piece);
-        repeated.suffix = tail_of(piece);
+        Piece repeated{
+            .required = best_of(piece), .prefix = head_of(piece), .suffix = tail_of(piece)};
         piece = repeated;
       }
     }
@@ -304,7 +300,7 @@ class Parser {
     Words words;
     for (const char c : members) {
       const std::string folded = fold(std::string(1, c));
-      if (std::find(words.begin(), words.end(), folded) == words.end()) words.push_back(folded);
+      if (!contains(words, folded)) words.push_back(folded);
     }
     if (words.empty() || words.size() > 4) return anything();
     return {words, {}, {""}, {""}};
@@ -375,8 +371,7 @@ std::size_t OrdinaryText::occurrences(std::string_view word) const {
 std::vector<std::string> required_words(std::string_view pattern, const OrdinaryText& ordinary) {
   Parser parser(pattern, ordinary);
   Words words = parser.run();
-  sort_rows(words);
-  words.erase(std::unique(words.begin(), words.end()), words.end());
+  sort_unique(words);
   return words;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/sort.hpp"
 #include "rules/pack.hpp"
@@ -55,12 +56,11 @@ Meaning read_meaning(const json& object, Meaning base) {
   if (const auto it = object.find("history"); it != object.end()) {
     base.history.clear();
     for (const auto& old : *it) {
-      OldMeaning entry;
-      entry.from = old.value("from", "");
-      entry.before = old.value("before", "");
-      entry.title = old.value("title", "");
-      entry.text = old.value("text", "");
-      entry.action = old.value("action", "");
+      OldMeaning entry{.from = old.value("from", ""),
+                       .before = old.value("before", ""),
+                       .title = old.value("title", ""),
+                       .text = old.value("text", ""),
+                       .action = old.value("action", "")};
       if (old.contains("severity"))
         entry.severity = severity_named(old["severity"].get<std::string>());
       if (old.contains("role")) entry.role = role_named(old["role"].get<std::string>());
@@ -92,8 +92,7 @@ Result<> check_advice(const std::string& advice, const std::string& file, const 
   for (std::size_t at = 0; (at = advice.find('{', at)) != std::string::npos; ++at) {
     const std::size_t close = std::min(advice.find('}', at), advice.size());
     const std::string name = advice.substr(at + 1, close - at - 1);
-    if (close < advice.size() && std::find(kNames.begin(), kNames.end(), name) != kNames.end())
-      continue;
+    if (close < advice.size() && contains(kNames, name)) continue;
     const std::string near = schema::nearest(name, kNames);
     return fail(fmt::format("{}: there is no placeholder '{}'", key,
                             advice.substr(at, close + 1 - at)))
@@ -244,9 +243,7 @@ Result<std::vector<Rule>> read_embedded_rules() {
   std::vector<Rule> rules;
   for (const EmbeddedFile& file : embedded_rules()) {
     const std::string_view name = file.name;
-    if (name.find('/') != std::string_view::npos || name.size() < 5 ||
-        name.substr(name.size() - 5) != ".json")
-      continue;
+    if (contains(name, '/') || name.size() < 5 || name.substr(name.size() - 5) != ".json") continue;
     CULPRIT_TRY(some, read_rule_file(file.text(), "rules/" + std::string(name), true));
     std::move(some.begin(), some.end(), std::back_inserter(rules));
   }
@@ -355,7 +352,7 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
   std::erase_if(rules, [&](const Rule& rule) { return replaced.count(rule.id) > 0; });
   std::move(theirs.begin(), theirs.end(), std::back_inserter(rules));
   // The order of files and folders must not matter to what a line is taken for.
-  sort_rows(rules, [](const Rule& a, const Rule& b) { return a.id < b.id; });
+  sort_by(rules, &Rule::id);
   return rules;
 }
 

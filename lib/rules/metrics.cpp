@@ -1,10 +1,10 @@
 #include "rules/metrics.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/sort.hpp"
 #include "rules/glob.hpp"
@@ -113,14 +113,14 @@ MetricSide side_named(const std::string& text) {
 }
 
 Metric read_metric(const json& object) {
-  Metric m;
-  m.name = object["name"].get<std::string>();
-  m.unit = object["unit"].get<std::string>();
-  m.kind = object.value("kind", "gauge") == "counter" ? MetricKind::counter : MetricKind::gauge;
-  m.bad = side_named(object["bad"].get<std::string>());
-  m.entity = object["entity"].get<std::string>();
-  m.points_to = object["points_to"].get<std::string>();
-  m.symptom = *term_named<Symptom>(object["symptom"].get<std::string>());
+  Metric m{
+      .name = object["name"].get<std::string>(),
+      .unit = object["unit"].get<std::string>(),
+      .kind = object.value("kind", "gauge") == "counter" ? MetricKind::counter : MetricKind::gauge,
+      .bad = side_named(object["bad"].get<std::string>()),
+      .entity = object["entity"].get<std::string>(),
+      .points_to = object["points_to"].get<std::string>(),
+      .symptom = *term_named<Symptom>(object["symptom"].get<std::string>())};
   if (const auto it = object.find("floor"); it != object.end()) {
     m.floor_absolute = it->value("absolute", 0.0);
     m.floor_relative = it->value("relative", 0.0);
@@ -159,16 +159,6 @@ std::string rate_of(const std::string& unit, MetricKind kind) {
 }
 
 }  // namespace
-
-std::string_view name(MetricSide side) {
-  switch (side) {
-    case MetricSide::high: return "high";
-    case MetricSide::low: return "low";
-    case MetricSide::both: return "both";
-    case MetricSide::none: break;
-  }
-  return "none";
-}
 
 std::optional<double> unit_factor(std::string_view from, std::string_view to) {
   const auto a = read_unit(from), b = read_unit(to);
@@ -252,7 +242,7 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
       const std::string key = i == 0 ? "name" : fmt::format("aliases[{}]", i - 1);
       if (alias.name.find_first_not_of('*') == std::string::npos)
         return wrong(key, "it would match any name");
-      if (alias.name.find('*') != std::string::npos) {
+      if (contains(alias.name, '*')) {
         for (const Alias& other : out.patterns_)
           if (other.name == alias.name)
             return wrong(key, fmt::format("'{}' stands twice, also in '{}'", alias.name,
@@ -270,7 +260,7 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   for (const auto& [exact, alias] : out.exact_)
     if (ways[joined(exact)] == 1) out.joined_.emplace(joined(exact), alias);
   const auto fixed = [](const Alias& a) {
-    return a.name.size() - static_cast<std::size_t>(std::count(a.name.begin(), a.name.end(), '*'));
+    return a.name.size() - static_cast<std::size_t>(std::ranges::count(a.name, '*'));
   };
   sort_rows(out.patterns_, [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
   return out;

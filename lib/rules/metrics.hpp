@@ -2,13 +2,13 @@
 // says about a machine. The data is rules/tables/metrics.json, its manual schemas/metrics-v1.json.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/enum_name.hpp"
 #include "model/result.hpp"
 #include "model/terms.hpp"
 #include "rules/archive.hpp"
@@ -18,7 +18,7 @@ namespace culprit::rules {
 enum class MetricKind { gauge, counter };
 enum class MetricSide { high, low, both, none };  // which side of the crowd is bad
 enum class MetricTrend { none, rising, falling };
-std::string_view name(MetricSide side);
+constexpr std::string_view name(MetricSide side) { return enum_name(side); }
 
 struct Metric {
   std::string name;  // ours: gpu_temperature

@@ -24,19 +24,16 @@ std::vector<Row> load() {
   const auto document = nlohmann::json::parse(embedded_rule("tables/nvlink5.json"), nullptr, false);
   if (!document.is_object()) return rows;
   for (const auto& one : document["rules"]) {
-    Row row;
-    row.xid = one.value("xid", 0);
-    row.unit = one.value("unit", "");
-    row.v1 = one.value("intrinfo_v1", "");
-    row.v2 = one.value("intrinfo_v2", "");
-    row.status = one.value("errorstatus", 0u);
+    Row row{.xid = one.value("xid", 0),
+            .unit = one.value("unit", ""),
+            .v1 = one.value("intrinfo_v1", ""),
+            .v2 = one.value("intrinfo_v2", ""),
+            .status = one.value("errorstatus", 0u)};
     row.decode = {row.unit,
                   one.value("severity", ""),
                   one.value("action", ""),
                   one.value("followup", ""),
                   one.value("origin", ""),
-                  one.value("ends_user_process", false),
-                  one.value("leads_to_xid48", false),
                   one.value("packet_loss_local", false),
                   one.value("packet_loss_remote", false)};
     rows.push_back(std::move(row));

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "model/result.hpp"
 
@@ -19,8 +18,6 @@ struct NvlinkDecode {
   std::string action;    // reset_gpu, ignore, follow_xid_154
   std::string followup;  // investigate_peer_device, contact_support ...
   std::string origin;    // hw, sw, fw
-  bool ends_user_process = false;
-  bool leads_to_xid48 = false;
   bool loses_packets_here = false;
   bool loses_packets_at_peer = false;
 };

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 #include "rules/literals.hpp"
 #include "rules/prepared.hpp"
@@ -42,8 +43,8 @@ bool raises_event(const Rule& rule, const std::set<std::string>& clearing) {
   // What a logger left out is no event, and the scan must see it: it counts for the event before.
   return rule.meaning.role != Role::advice || rule.meaning.traits.has(Trait::suppressed) ||
          clearing.count(rule.event_class) > 0 ||
-         std::any_of(rule.codes.begin(), rule.codes.end(),
-                     [](const auto& code) { return code.second.role != Role::advice; });
+         std::ranges::any_of(rule.codes,
+                             [](const auto& code) { return code.second.role != Role::advice; });
 }
 
 std::vector<std::string> words_needed(const std::string& pattern, const OrdinaryText& ordinary) {
@@ -132,19 +133,17 @@ struct RulePack::Compiled {
     for (const auto& hit : words_hit)
       able.insert(able.end(), index.patterns_of[hit.word].begin(),
                   index.patterns_of[hit.word].end());
-    sort_rows(able);
-    able.erase(std::unique(able.begin(), able.end()), able.end());
+    sort_unique(able);
     std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
     const re2::StringPiece text(message.data(), message.size());
     for (const std::size_t p : able) {
       const std::size_t r = patterns[p].rule;
       if (!out.empty() && out.back().first == r) continue;
       if (!re2::RE2::PartialMatch(text, patterns[p].expression())) continue;
-      if (!kind.empty() && !rules[r].where.empty() &&
-          std::find(rules[r].where.begin(), rules[r].where.end(), kind) == rules[r].where.end())
-        continue;
-      if (std::any_of(unless[r].begin(), unless[r].end(),
-                      [&](const auto& e) { return re2::RE2::PartialMatch(text, e.expression()); }))
+      if (!kind.empty() && !rules[r].where.empty() && !contains(rules[r].where, kind)) continue;
+      if (std::ranges::any_of(unless[r], [&](const auto& e) {
+            return re2::RE2::PartialMatch(text, e.expression());
+          }))
         continue;
       out.emplace_back(r, p);
     }
@@ -282,14 +281,13 @@ bool RulePack::is_event(const Match& match) const {
 std::optional<Match> RulePack::match(std::string_view message, std::string_view kind) const {
   const auto hits = compiled_->candidates(message, kind);
   if (hits.empty()) return std::nullopt;
-  const bool known = std::any_of(hits.begin(), hits.end(), [&](const auto& hit) {
-    return !compiled_->rules[hit.first].fallback;
-  });
+  const bool known = std::ranges::any_of(
+      hits, [&](const auto& hit) { return !compiled_->rules[hit.first].fallback; });
   std::optional<Match> best;
   for (const auto& [r, p] : hits) {
     if (known && compiled_->rules[r].fallback) continue;
     // A rule that another match stands over is out of the race, whatever their severities.
-    if (std::any_of(hits.begin(), hits.end(), [&, rule_index = r](const auto& other) {
+    if (std::ranges::any_of(hits, [&, rule_index = r](const auto& other) {
           return compiled_->over[other.first].count(rule_index) > 0;
         }))
       continue;

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "model/contains.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {
@@ -65,9 +66,8 @@ std::vector<std::string> words_of_part(std::string_view name) {
 
 bool has_any(const std::vector<std::string>& words,
              std::initializer_list<std::string_view> wanted) {
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-    return std::find(wanted.begin(), wanted.end(), word) != wanted.end();
-  });
+  return std::ranges::any_of(words,
+                             [&](const std::string& word) { return contains(wanted, word); });
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ const std::string& label(StepPart part) { return table().labels[static_cast<std:
 const std::string& relief(StepPart part) { return table().reliefs[static_cast<std::size_t>(part)]; }
 
 StepPart part_named(std::string_view text) {
-  const auto at = std::find(kNames.begin(), kNames.end(), text);
+  const auto at = std::ranges::find(kNames, text);
   return at == kNames.end() ? StepPart::none : static_cast<StepPart>(at - kNames.begin());
 }
 

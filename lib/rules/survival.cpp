@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schema/schema.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::rules {
 
@@ -12,9 +12,8 @@ std::vector<CommunicationError> read_errors() {
   std::vector<CommunicationError> out;
   const auto document = nlohmann::json::parse(embedded_rule("tables/survival.json"));
   for (const auto& row : document["errors"]) {
-    CommunicationError one;
-    one.name = row["error"].get<std::string>();
-    one.recoverable = row["recoverable"].get<bool>();
+    CommunicationError one{.name = row["error"].get<std::string>(),
+                           .recoverable = row["recoverable"].get<bool>()};
     for (const auto& word : row["words"]) one.words.push_back(word.get<std::string>());
     one.why = row["why"].get<std::string>();
     one.source = row["source"].get<std::string>();
@@ -32,9 +31,8 @@ std::span<const CommunicationError> communication_errors() {
 
 const CommunicationError* communication_error(std::string_view message) {
   for (const CommunicationError& error : communication_errors())
-    if (std::any_of(error.words.begin(), error.words.end(), [&](const std::string& word) {
-          return message.find(word) != std::string_view::npos;
-        }))
+    if (std::ranges::any_of(error.words,
+                            [&](const std::string& word) { return contains(message, word); }))
       return &error;
   return nullptr;
 }

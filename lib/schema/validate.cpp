@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "schema/schema.hpp"
 
@@ -68,7 +69,7 @@ class Validator {
     else if (keyword == "type")
       type(rule, value, path);
     else if (keyword == "enum") {
-      if (std::find(rule.begin(), rule.end(), value) == rule.end())
+      if (!contains(rule, value))
         add(path, fmt::format("{} is none of {}", shown(value), listed(rule, value)));
     } else if (keyword == "const") {
       if (value != rule) add(path, fmt::format("must be {}, is {}", shown(rule), shown(value)));

@@ -27,6 +27,8 @@ $(cat "$work/functions")"
 
 # The words of terms.hpp and terms.cpp, but for those that mean other things elsewhere, too.
 words=$({ sed -n '/^constexpr std::string_view k/,/;$/p' lib/model/terms.cpp | grep -o '"[^"]*"' | tr -d '"'
+  sed -nE '/^enum class (Action|Precision|StepOutcome|NextKind) /,/\};/p' lib/model/terms.hpp |
+    sed 's/^enum class[^{]*{//; s/[};]//g' | tr ',' '\n' | tr -d ' '
   grep -oE '(STEP|ANALYSIS)\([a-z_]+\)' lib/model/terms.hpp | sed 's/.*(//; s/)//'; } |
   grep -vxE '|none|code|config|gpu|group|host|job|link|nic|rank|storage|switch|network|recorder|watchdog|barrier|ras|nccl-init|nccl-call|stacks|collectives|leads|slow|plan|command|collect|history|resources|exact|metrics|times|scheduler|manifest' |
   paste -sd'|' -)

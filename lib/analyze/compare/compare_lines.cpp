@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analyze/compare/compare_runs.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -24,7 +25,7 @@ constexpr double kHarmless = 0.15;  // of what the rules know to say nothing
 enum class Tone { plain, warning, error };
 
 bool one_of(std::string_view word, std::span<const std::string_view> list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+  return contains(list, word);
 }
 
 // By whole words: error_injection_rate is a setting. RuntimeError is an error.
@@ -48,7 +49,7 @@ Tone tone_of(std::string_view text) {
       word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       continue;
     }
-    const bool plain = word.find('_') == std::string::npos;
+    const bool plain = !contains(word, '_');
     if (one_of(word, kErrors) ||
         (plain && (word.ends_with("error") || word.ends_with("exception"))))
       return Tone::error;
@@ -138,9 +139,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
   const TemplateCount &was = t.runs[0], &is = t.runs[1];
   const auto g = static_cast<double>(was.lines), b = static_cast<double>(is.lines);
   const double expected = g * factor;
-  Change one;
-  one.what = t.text;
-  one.event_class = judged.event_class;
+  Change one{.what = t.text, .event_class = judged.event_class};
   if (was.lines == 0) {
     if (!comparable(is, good.text_kinds)) return std::nullopt;
     one.kind = ChangeKind::new_lines;

@@ -194,12 +194,11 @@ std::optional<MovedMetric> moved_metric(const std::string& name, const Measured&
   const double shift = is.middle - was.middle;
   const double z = std::abs(shift) / both;
   if (!(std::abs(shift) > floor && z >= params.shift_spreads)) return std::nullopt;
-  Change one;
-  one.kind = ChangeKind::metric;
-  one.what = name;
-  one.good = figure(was.middle) + " " + metric.unit;
-  one.bad = figure(is.middle) + " " + metric.unit;
-  one.effect = shift / both;
+  Change one{.kind = ChangeKind::metric,
+             .what = name,
+             .good = figure(was.middle) + " " + metric.unit,
+             .bad = figure(is.middle) + " " + metric.unit,
+             .effect = shift / both};
   one.title = say(Phrase::metric_instead, name, figure(is.middle), figure(was.middle), metric.unit,
                   one.effect);
   one.score = graded(0.6, 0.93, z - params.shift_spreads, 6) * weight_of(metric, shift);
@@ -215,8 +214,7 @@ std::vector<OddSeries> left_peers_or_machines(const Measured& now, const Measure
                  past_hosts = past == nullptr ? Measured{} : by_machine(*past);
   if (hosts.entities.size() < now.entities.size())
     for (OddSeries& outlier : left_peers(hosts, past == nullptr ? nullptr : &past_hosts, params))
-      if (std::none_of(left.begin(), left.end(),
-                       [&](const OddSeries& o) { return o.host == outlier.host; }))
+      if (std::ranges::none_of(left, [&](const OddSeries& o) { return o.host == outlier.host; }))
         left.push_back(std::move(outlier));
   return left;
 }
@@ -238,19 +236,17 @@ Change join_parts(std::vector<MovedMetric> parts) {
 // A machine by the metric in which it is furthest from its peers.
 Change odd_machine(const std::string& host, std::vector<OddSeries> outliers,
                    const CompareParams& params) {
-  sort_rows(outliers, [](const OddSeries& a, const OddSeries& b) {
-    return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z);
-  });
+  sort_by(outliers, [](const OddSeries& a) { return std::tuple(!a.bad_side, -a.z); });
   const OddSeries& first = outliers.front();
-  Change one;
-  one.kind = ChangeKind::machine;
-  one.what = host;
-  one.hosts = {Host(host)};
-  one.effect = first.z;
-  one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
-  one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);
-  one.title = say(Phrase::left_its_peers, first.entity, first.metric, figure(first.value),
-                  first.unit, figure(first.others));
+  Change one{
+      .kind = ChangeKind::machine,
+      .what = host,
+      .title = say(Phrase::left_its_peers, first.entity, first.metric, figure(first.value),
+                   first.unit, figure(first.others)),
+      .good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit),
+      .bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit),
+      .effect = first.z,
+      .hosts = {Host(host)}};
   if (outliers.size() > 1) one.title += say(Phrase::more_metrics, outliers.size() - 1);
   one.score =
       graded(0.62, 0.94,

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "analyze/facts/job_life.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -93,9 +94,7 @@ std::string shown(const std::string& value) { return value.empty() ? "\"\"" : va
 
 Change of_setting(const std::string& name, const rules::DriftRule& rule, const Values* good,
                   const Values* bad) {
-  Change out;
-  out.kind = describes_job(name) ? ChangeKind::shape : ChangeKind::setting;
-  out.what = name;
+  Change out{.kind = describes_job(name) ? ChangeKind::shape : ChangeKind::setting, .what = name};
   const std::string label = rule.label.empty() ? name : rule.label;
   const bool heavy = rule.severity != Severity::info || out.kind == ChangeKind::shape;
   if (good != nullptr) out.places.push_back({false, usual(*good).path, usual(*good).line});
@@ -135,21 +134,6 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
 
 }  // namespace
 
-std::string_view name(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::setting: return "setting";
-    case ChangeKind::shape: return "shape";
-    case ChangeKind::new_lines: return "new_lines";
-    case ChangeKind::gone_lines: return "gone_lines";
-    case ChangeKind::rate_of_lines: return "rate_of_lines";
-    case ChangeKind::metric: return "metric";
-    case ChangeKind::machine: return "machine";
-    case ChangeKind::step_time: return "step_time";
-    case ChangeKind::hosts: return "hosts";
-  }
-  return "";
-}
-
 std::string named_some(const std::vector<Host>& hosts, std::size_t most) {
   return named_some(std::vector<std::string>(hosts.begin(), hosts.end()), most);
 }
@@ -182,7 +166,7 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
         sources.find(compared_source_of(name))->second != 3)
       continue;
     // Of a version that only some logs print nothing follows from its absence.
-    if ((before == nullptr || now == nullptr) && name.find('.') == std::string::npos) continue;
+    if ((before == nullptr || now == nullptr) && !contains(name, '.')) continue;
     if ((before != nullptr && is_identity(*before)) || (now != nullptr && is_identity(*now)))
       continue;
     Change one = of_setting(name, drift.find(name), before, now);
@@ -191,8 +175,7 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
   // A new image changes a hundred packages: one line for those that say little.
   std::map<std::string, std::vector<std::size_t>> light;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].kind == ChangeKind::setting && all[i].score < 0.82 &&
-        all[i].what.find('.') != std::string::npos)
+    if (all[i].kind == ChangeKind::setting && all[i].score < 0.82 && contains(all[i].what, '.'))
       light[std::string(compared_source_of(all[i].what)) +
             fmt::format("/{}", fmt::join(all[i].hosts, ","))]
           .push_back(i);
@@ -313,13 +296,12 @@ std::vector<Change> changed_hosts(const ComparedRun& good, const ComparedRun& ba
   // altogether tells nothing.
   const double common =
       static_cast<double>(is.size() - fresh.size()) / static_cast<double>(is.size());
-  Change one;
-  one.kind = ChangeKind::hosts;
-  one.what = fresh.empty() ? "hosts gone" : "hosts new";
-  one.hosts = fresh;
-  one.good = named_some(gone, 8);
-  one.bad = named_some(fresh, 8);
-  one.effect = 1 - common;
+  Change one{.kind = ChangeKind::hosts,
+             .what = fresh.empty() ? "hosts gone" : "hosts new",
+             .good = named_some(gone, 8),
+             .bad = named_some(fresh, 8),
+             .effect = 1 - common,
+             .hosts = fresh};
   if (!fresh.empty() && !gone.empty())
     one.title = say(Phrase::hosts_new_in_place, fresh.size(), is.size(), one.bad, one.good);
   else if (!fresh.empty())

@@ -11,6 +11,7 @@
 #include "analyze/metrics/incident_metrics.hpp"
 #include "analyze/pace/job_steps.hpp"
 #include "analyze/compare/templates.hpp"
+#include "model/enum_name.hpp"
 #include "rules/drift.hpp"
 #include "rules/pack.hpp"
 #include "model/text.hpp"
@@ -57,7 +58,7 @@ enum class ChangeKind {
   step_time,
   hosts
 };
-std::string_view name(ChangeKind kind);
+constexpr std::string_view name(ChangeKind kind) { return enum_name(kind); }
 
 struct ChangePlace {
   bool in_bad = true;

@@ -1,9 +1,9 @@
 #include "analyze/compare/templates.hpp"
 
-#include <algorithm>
 #include <cctype>
-#include <functional>
 #include <tuple>
+
+#include "model/contains.hpp"
 
 namespace culprit::analyze {
 
@@ -31,7 +31,7 @@ void put_number(std::string& out) {
   const std::size_t n = out.size();
   if (n >= 1 && out[n - 1] == '#') return;
   static constexpr std::string_view kOne = ".-:,/ _xeETZ";
-  if (n >= 2 && out[n - 2] == '#' && kOne.find(out[n - 1]) != std::string_view::npos) {
+  if (n >= 2 && out[n - 2] == '#' && contains(kOne, out[n - 1])) {
     out.resize(n - 1);
     return;
   }
@@ -47,12 +47,12 @@ void put_number(std::string& out) {
 }
 
 void put_segment(std::string& out, std::string_view word) {
-  const bool has_digit = std::any_of(word.begin(), word.end(), is_digit);
+  const bool has_digit = std::ranges::any_of(word, is_digit);
   if (!has_digit) {
     out += word;
     return;
   }
-  const bool hex = word.size() >= kHexWord && std::all_of(word.begin(), word.end(), [](char c) {
+  const bool hex = word.size() >= kHexWord && std::ranges::all_of(word, [](char c) {
                      return std::isxdigit(static_cast<unsigned char>(c)) != 0;
                    });
   if (hex || word.starts_with("0x")) {
@@ -230,7 +230,7 @@ void TemplateMiner::find_variables() {
     std::vector<std::string> keys;
     keys.reserve(table_.size());
     for (const auto& [text, counted] : table_) keys.push_back(text);
-    std::sort(keys.begin(), keys.end());
+    std::ranges::sort(keys);
     // What stands around a word -> the different words that stand there, as many as are needed to
     // call it a variable.
     std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> around;
@@ -247,8 +247,7 @@ void TemplateMiner::find_variables() {
       for (std::size_t i = 0; i < words.size(); ++i) {
         if (is_variable(words[i])) continue;
         auto& seen = around[surroundings(hashes, i)];
-        if (seen.size() < params_.variable_from &&
-            std::find(seen.begin(), seen.end(), hashes[i]) == seen.end())
+        if (seen.size() < params_.variable_from && !contains(seen, hashes[i]))
           seen.push_back(hashes[i]);
       }
     }
@@ -279,8 +278,7 @@ std::vector<LineTemplate> TemplateMiner::templates() {
   std::vector<LineTemplate> out;
   out.reserve(table_.size());
   for (const auto& [text, counted] : table_) out.push_back({text, counted.runs});
-  std::sort(out.begin(), out.end(),
-            [](const LineTemplate& a, const LineTemplate& b) { return a.text < b.text; });
+  std::ranges::sort(out, {}, &LineTemplate::text);
   return out;
 }
 

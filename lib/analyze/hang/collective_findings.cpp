@@ -51,7 +51,7 @@ Finding subject_of(const Finding& base, const Leaf& leaf, const Facts& facts,
                    const Topology& topology) {
   Finding f = base;
   f.event_class = fmt::format("stopped/{}", name(leaf.kind));
-  std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
+  std::ranges::replace(f.event_class, ' ', '_');
   f.confidence = leaf.confidence;
   f.why = leaf.why;
   f.ranks = leaf.ranks;
@@ -138,14 +138,13 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
   const auto late = slow_requests(facts, Communicators(facts));
   if (report.source == CollectiveSource::none && late.empty()) return out;
   const auto group_name = [&](GroupId id) { return analyze::group_name(facts, id); };
-  Finding base;
-  base.analysis = Analysis::collectives;
-  base.symptom = Symptom::job_hang;
-  base.severity = Severity::distributed;
-  base.role = Role::root;
-  base.figures = {{"source", std::string(name(report.source))},
-                  {"ranks_seen", std::to_string(report.seen.size())},
-                  {"pending", std::to_string(report.pending)}};
+  Finding base{.analysis = Analysis::collectives,
+               .symptom = Symptom::job_hang,
+               .severity = Severity::distributed,
+               .role = Role::root,
+               .figures = {{"source", std::string(name(report.source))},
+                           {"ranks_seen", std::to_string(report.seen.size())},
+                           {"pending", std::to_string(report.pending)}}};
   if (report.leaves.empty() && report.source != CollectiveSource::none)
     out.push_back(none_named(base, report));
   std::set<std::string> ids;
@@ -165,7 +164,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
     f.figures.push_back({"waiting", std::to_string(leaf.waiting)});
     sort_rows(f.figures);
     const auto show = [&](const Citation& c) {
-      const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+      const bool told = std::ranges::any_of(f.evidence, [&](const Evidence& e) {
         return e.member == c.place.member && e.offset == c.place.offset;
       });
       if (c.place.member != 0 && !told && f.evidence.size() < 8)

@@ -11,6 +11,7 @@
 #include "analyze/hang/wait_graph.hpp"
 #include "analyze/hang/wait_members.hpp"
 #include "analyze/hang/work_requests.hpp"
+#include "model/contains.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -29,15 +30,14 @@ bool symmetric(std::string_view operation) {
   for (const std::string_view word :
        {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "reducescatter",
         "barrier", "all_to_all", "alltoall"})
-    if (operation.find(word) != std::string_view::npos) return true;
+    if (contains(operation, word)) return true;
   return false;
 }
 
 bool sizes_may_differ(std::string_view operation) {
   for (const std::string_view word : {"to_all", "toall", "gather", "scatter", "coalesced"})
-    if (operation.find(word) != std::string_view::npos &&
-        operation.find("all_gather_base") == std::string_view::npos &&
-        operation.find("reduce_scatter_base") == std::string_view::npos)
+    if (contains(operation, word) && !contains(operation, "all_gather_base") &&
+        !contains(operation, "reduce_scatter_base"))
       return true;
   return false;
 }
@@ -170,7 +170,7 @@ class WaitFor {
     std::map<std::int64_t, std::uint32_t> heads;
     for (const Member& m : g.members)
       if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
-    if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) {
+    if (g.crowd >= 0 && std::ranges::any_of(g.members, [&](const Member& m) {
           return m.enqueued >= 0 && m.enqueued < g.crowd;
         }))
       heads.emplace(g.crowd, 0);
@@ -192,9 +192,7 @@ class WaitFor {
   // One of them, by what each member of the group has launched and finished.
   Op collective(std::uint32_t gi, std::int64_t sequence) const {
     const Group& g = groups_[gi];
-    Op o;
-    o.group = gi;
-    o.sequence = sequence;
+    Op o{.group = gi, .sequence = sequence};
     if (const auto it = g.operations.find(sequence); it != g.operations.end())
       o.operation = it->second;
     if (o.operation.empty()) o.operation = g.counter;
@@ -241,22 +239,17 @@ class WaitFor {
   }
 
   void make_sends() {
-    sort_rows(sends_, [](const Launch& a, const Launch& b) {
-      return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) <
-             std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
+    sort_by(sends_, [](const Launch& a) {
+      return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence);
     });
     std::map<std::tuple<std::uint32_t, std::uint32_t, Rank, bool>,
              std::vector<std::uint32_t>>
         pairs;  // group, rank, peer, is a send -> operations
     for (const Launch& l : sends_) {
       const CollectiveRow& row = l.sample->row;
-      Op o;
-      o.group = l.group;
-      o.sequence = row.sequence;
-      o.p2p = true;
-      o.operation = row.operation;
-      o.weak = row.operation.find("send") !=
-               std::string::npos;  // a send may be left behind; nothing goes on without a receive
+      Op o{.group = l.group, .sequence = row.sequence, .p2p = true, .operation = row.operation};
+      o.weak = contains(row.operation,
+                        "send");  // a send may be left behind; nothing goes on without a receive
       o.from = ranks_[l.rank].rank;
       o.to = row.peer;
       o.sample = l.sample;
@@ -303,9 +296,8 @@ class WaitFor {
     for (const Op& o : ops_) {
       if (o.p2p || o.done.empty() || !o.surely_done) continue;
       // A broadcast can be over for most and not for a few: those did not get it.
-      const bool few = 4 * o.in.size() <= o.done.size() &&
-                       o.operation.find("reduce") == std::string::npos &&
-                       o.operation.find("gather") == std::string::npos;
+      const bool few = 4 * o.in.size() <= o.done.size() && !contains(o.operation, "reduce") &&
+                       !contains(o.operation, "gather");
       if (!symmetric(o.operation) && !few) continue;
       // One alone that did not finish what all others did has stopped; of several, one may hold up
       // the rest.
@@ -434,11 +426,10 @@ class WaitFor {
     if (n < ranks_.size()) {
       const OfRank& r = ranks_[n];
       if (reverse_[n].empty()) return;  // nobody waits for it
-      Leaf leaf;
-      leaf.ranks = {r.rank};
-      leaf.kind = r.device_behind         ? StopKind::device_stopped
-                  : !r.dumped || !r.whole ? StopKind::no_dump
-                                          : StopKind::host_stopped;
+      Leaf leaf{.kind = r.device_behind         ? StopKind::device_stopped
+                        : !r.dumped || !r.whole ? StopKind::no_dump
+                                                : StopKind::host_stopped,
+                .ranks = {r.rank}};
       const Op* from = nullptr;
       for (const std::uint32_t p : reverse_[n])
         if (p >= ranks_.size()) {
@@ -459,9 +450,9 @@ class WaitFor {
         leaf.places.push_back(cited(facts_, *r.counters));
       // A buffered send may be over before its receive begins: who is waited for in receives only
       // may have sent.
-      const bool receives_only = std::all_of(
-          reverse_[n].begin(), reverse_[n].end(),
-          [&](std::uint32_t p) { return p >= ranks_.size() && ops_[p - ranks_.size()].p2p; });
+      const bool receives_only = std::ranges::all_of(reverse_[n], [&](std::uint32_t p) {
+        return p >= ranks_.size() && ops_[p - ranks_.size()].p2p;
+      });
       if (leaf.kind == StopKind::host_stopped)
         for (const ExitRow& x : facts_.exits)
           if (x.rank == r.rank && x.code == 0) {
@@ -502,12 +493,11 @@ class WaitFor {
       const Rank a = std::min(o.from, o.to), b = std::max(o.from, o.to);
       for (const Leaf& other : report_.leaves)
         if (other.group == groups_[o.group].id && other.ranks == std::vector<Rank>{a, b}) return;
-      Leaf leaf;
-      leaf.kind = StopKind::network;
-      leaf.ranks = {a, b};
-      leaf.group = groups_[o.group].id;
-      leaf.sequence = o.sequence;
-      leaf.operation = o.operation;
+      Leaf leaf{.kind = StopKind::network,
+                .ranks = {a, b},
+                .group = groups_[o.group].id,
+                .sequence = o.sequence,
+                .operation = o.operation};
       leaf.within = machine_of(leaf.ranks);
       leaf.why =
           say(Phrase::both_ends_of_send, leaf.within, topology_.where(a), topology_.where(b));
@@ -515,10 +505,7 @@ class WaitFor {
       add(std::move(leaf), n, 1);
       return;
     }
-    Leaf leaf;
-    leaf.group = groups_[o.group].id;
-    leaf.sequence = o.sequence;
-    leaf.operation = o.operation;
+    Leaf leaf{.group = groups_[o.group].id, .sequence = o.sequence, .operation = o.operation};
     if (disagree(o, leaf)) {
       add(std::move(leaf), node(op), 1);
       return;
@@ -543,7 +530,7 @@ class WaitFor {
     const auto here = [&](const Member& m) { return m.head == o.sequence && m.sample != nullptr; };
     const bool by_amount = anywhere && !source_.compared;
     const auto& members = groups_[o.group].members;
-    const bool counted = std::all_of(members.begin(), members.end(), [&](const Member& m) {
+    const bool counted = std::ranges::all_of(members, [&](const Member& m) {
       return !here(m) || elements(m.sample->row.sizes).has_value();
     });
     std::map<std::string, std::vector<Rank>> kinds;
@@ -586,8 +573,7 @@ class WaitFor {
   // together.
   bool uneven(const Op& o, Leaf& leaf) const {
     const Group& g = groups_[o.group];
-    if ((o.operation.find("to_all") == std::string::npos &&
-         o.operation.find("alltoall") == std::string::npos) ||
+    if ((!contains(o.operation, "to_all") && !contains(o.operation, "alltoall")) ||
         o.in.size() != g.members.size())
       return false;
     double given = 0, expected = 0;
@@ -618,9 +604,7 @@ class WaitFor {
 
   // Ranks that wait for each other in different groups: they call them in different order.
   void ring(const std::vector<std::uint32_t>& nodes) {
-    Leaf leaf;
-    leaf.kind = StopKind::mismatch;
-    leaf.tie = true;
+    Leaf leaf{.kind = StopKind::mismatch, .tie = true};
     std::vector<const Op*> ops;
     bool missing = false;
     for (const std::uint32_t n : nodes) {
@@ -633,9 +617,7 @@ class WaitFor {
       missing = missing || !o.missing.empty();
     }
     sort_rows(leaf.ranks);
-    sort_rows(ops, [](const Op* a, const Op* b) {
-      return std::tie(a->p2p, a->group, a->sequence) < std::tie(b->p2p, b->group, b->sequence);
-    });
+    sort_by(ops, [](const Op* a) { return std::tie(a->p2p, a->group, a->sequence); });
     if (ops.empty()) return;
     leaf.group = groups_[ops[0]->group].id;
     leaf.sequence = ops[0]->sequence;
@@ -681,8 +663,7 @@ class WaitFor {
     std::uint32_t farthest = n;
     for (const std::uint32_t q : queue) {
       if (q >= ranks_.size() || q == n) continue;
-      if (std::find(leaf.ranks.begin(), leaf.ranks.end(), ranks_[q].rank) == leaf.ranks.end())
-        ++leaf.waiting;
+      if (!contains(leaf.ranks, ranks_[q].rank)) ++leaf.waiting;
       farthest = q;  // breadth first: the last is one of the farthest
     }
     leaf.confidence = factor;
@@ -694,18 +675,16 @@ class WaitFor {
       std::uint32_t next = op;
       while (next != ~0u && next >= ranks_.size() && next != n) next = parent[next];
       if (next == ~0u) break;
-      Wait w;
-      w.from = ranks_[at].rank;
-      w.group = groups_[o.group].id;
-      w.sequence = o.sequence;
-      w.operation = o.operation;
+      Wait w{.from = ranks_[at].rank,
+             .group = groups_[o.group].id,
+             .sequence = o.sequence,
+             .operation = o.operation};
       if (o.sample != nullptr) w.place = cited(facts_, *o.sample);
       if (next >= ranks_.size()) break;
       w.to = ranks_[next].rank;
-      w.because = !ranks_[next].dumped ? "left no dump of"
-                  : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end()
-                      ? "never launched"
-                      : "holds up";
+      w.because = !ranks_[next].dumped        ? "left no dump of"
+                  : contains(o.missing, next) ? "never launched"
+                                              : "holds up";
       chain.push_back(std::move(w));
       at = next;
     }
@@ -722,8 +701,8 @@ class WaitFor {
       if (at == topology_.host_of.end() || (!out.empty() && at->second != out)) return {};
       out = at->second;
     }
-    const bool several = std::any_of(topology_.host_of.begin(), topology_.host_of.end(),
-                                     [&](const auto& placed) { return placed.second != out; });
+    const bool several = std::ranges::any_of(
+        topology_.host_of, [&](const auto& placed) { return placed.second != out; });
     return several ? out : Host();
   }
 
@@ -741,7 +720,7 @@ class WaitFor {
     const auto witnessed = [&](const Leaf& l) {
       return l.kind != StopKind::no_dump && l.kind != StopKind::network;
     };
-    const bool any_witnessed = std::any_of(report_.leaves.begin(), report_.leaves.end(), witnessed);
+    const bool any_witnessed = std::ranges::any_of(report_.leaves, witnessed);
     // What several leaves share is one cause seen twice: a stuck operation beside a rank that
     // stopped is its consequence only when the graph says so, but a rank without a dump may simply
     // wait like the others.
@@ -785,13 +764,12 @@ class WaitFor {
       leaves.clear();
       order.clear();
       for (const Rank rank : unresponsive_) {
-        Leaf l;
-        l.kind = StopKind::no_dump;
-        l.ranks = {rank};
-        l.confidence = confidence::kUnresponsive / static_cast<double>(unresponsive_.size());
-        l.waiting = static_cast<std::int64_t>(report_.seen.size());
-        l.why = say(Phrase::no_answer_to_ras);
-        leaves.push_back(std::move(l));
+        leaves.push_back(Leaf{
+            .kind = StopKind::no_dump,
+            .ranks = {rank},
+            .waiting = static_cast<std::int64_t>(report_.seen.size()),
+            .confidence = confidence::kUnresponsive / static_cast<double>(unresponsive_.size()),
+            .why = say(Phrase::no_answer_to_ras)});
       }
       chains_.assign(leaves.size(), {});
     }

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <tuple>
 
+#include "model/contains.hpp"
+
 namespace culprit::analyze {
 
 namespace {
 
 bool any_of_them(const std::vector<Rank>& ranks, const std::vector<Rank>& among) {
-  return std::any_of(ranks.begin(), ranks.end(), [&](Rank r) {
-    return std::find(among.begin(), among.end(), r) != among.end();
-  });
+  return std::ranges::any_of(ranks, [&](Rank r) { return contains(among, r); });
 }
 
 }  // namespace

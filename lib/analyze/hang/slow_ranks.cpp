@@ -32,11 +32,11 @@ std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> hist
   std::size_t common = 0;
   for (const auto& [sequence, entries] : by_sequence) {
     if (entries.size() != ranks.size()) continue;
-    if (std::adjacent_find(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    if (std::ranges::adjacent_find(entries, [](const auto& a, const auto& b) {
           return a.first == b.first;
         }) != entries.end())
       continue;  // one twice, another not at all
-    if (std::any_of(entries.begin(), entries.end(), [&entries = entries](const auto& e) {
+    if (std::ranges::any_of(entries, [&entries = entries](const auto& e) {
           return e.second->signature != entries[0].second->signature;
         }))
       continue;
@@ -64,10 +64,7 @@ std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> hist
     out.push_back({group, rank, s.inside / static_cast<double>(s.n),
                    others / static_cast<double>(s.n), s.late / static_cast<double>(s.n), s.n});
   }
-  sort_rows(out, [](const SlowRank& a, const SlowRank& b) {
-    return std::tuple(a.inside_ms / a.others_ms, a.rank) <
-           std::tuple(b.inside_ms / b.others_ms, b.rank);
-  });
+  sort_by(out, [](const SlowRank& a) { return std::tuple(a.inside_ms / a.others_ms, a.rank); });
   return out;
 }
 

@@ -280,11 +280,10 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
                                     const Topology& topology) {
   std::vector<Finding> out;
   if (report.processes.empty()) return out;
-  Finding base;
-  base.analysis = Analysis::stacks;
-  base.symptom = Symptom::job_hang;
-  base.figures = {{"outliers", std::to_string(report.outliers.size())},
-                  {"trainers", std::to_string(report.trainers)}};
+  Finding base{.analysis = Analysis::stacks,
+               .symptom = Symptom::job_hang,
+               .figures = {{"outliers", std::to_string(report.outliers.size())},
+                           {"trainers", std::to_string(report.trainers)}}};
 
   if (!report.hang) {
     out.push_back(no_hang(base, report, facts));
@@ -306,7 +305,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
 
   if (!report.degrader.empty() && !report.hang)
     out.push_back(slow_group(base, report, facts, topology));
-  sort_rows(out, [](const Finding& a, const Finding& b) { return a.id < b.id; });
+  sort_by(out, &Finding::id);
   return out;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "model/contains.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -212,9 +214,8 @@ std::string normal_function(std::string_view function, bool native) {
       open = out.find('(', open + 1);
     if (open != std::string::npos) out.resize(open);
     // A return type in front of a template's name.
-    if (const auto space = out.rfind(' '); space != std::string::npos &&
-                                           out.find("operator") == std::string::npos &&
-                                           out.find('(') == std::string::npos)
+    if (const auto space = out.rfind(' ');
+        space != std::string::npos && !contains(out, "operator") && !contains(out, '('))
       out.erase(0, space + 1);
   } else {
     out = function;
@@ -248,8 +249,7 @@ NormalStacks normal_stacks(const StackTable& table, bool keep_lines) {
     // Sources of machine code are printed only where debug data lies: no part of the name.
     if (!frame.native && !frame.file.empty()) {
       std::string_view file = base_name(frame.file);
-      if (frame.file.find("torchinductor") != std::string::npos)
-        file = "inductor";  // named after a digest
+      if (contains(frame.file, "torchinductor")) file = "inductor";  // named after a digest
       f.exact = fold(fold(f.exact, std::hash<std::string_view>{}(file)),
                      static_cast<std::uint64_t>(frame.line));
       text += " (";

@@ -27,7 +27,7 @@ StackTree::StackTree(const std::vector<std::vector<std::uint32_t>>& stacks,
   const auto stack = [&](std::uint32_t leaf) -> const std::vector<std::uint32_t>& {
     return stacks[leaves_[leaf].stack];
   };
-  sort_rows(order, [&](std::uint32_t a, std::uint32_t b) { return stack(a) < stack(b); });
+  sort_by(order, [&](std::uint32_t a) { return stack(a); });
 
   // ... then blocks of equal prefixes are put into the order of their first leaf, level by level,
   // and written down in preorder. An explicit list of work: stacks are as deep as the input says.
@@ -88,8 +88,7 @@ std::vector<Rank> StackTree::ranks(std::uint32_t node) const {
   std::vector<Rank> out;
   for (std::uint32_t leaf = nodes_[node].first_leaf; leaf < nodes_[node].last_leaf; ++leaf)
     out.insert(out.end(), leaves_[leaf].ranks.begin(), leaves_[leaf].ranks.end());
-  sort_rows(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  sort_unique(out);
   return out;
 }
 

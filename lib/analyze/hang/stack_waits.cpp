@@ -28,7 +28,7 @@ std::string machine_of(Rank rank, const Topology& topology) {
 }
 
 bool has(const std::vector<Rank>& sorted, Rank rank) {
-  return std::binary_search(sorted.begin(), sorted.end(), rank);
+  return std::ranges::binary_search(sorted, rank);
 }
 
 // Machines as numbers, as they come: sets of numbers are cheap.
@@ -40,8 +40,7 @@ class MachineNumbers {
   std::vector<int> of(const std::vector<Rank>& ranks) {
     std::vector<int> out;
     for (const Rank r : ranks) out.push_back(of_rank(r));
-    sort_rows(out);
-    out.erase(std::unique(out.begin(), out.end()), out.end());
+    sort_unique(out);
     return out;
   }
 
@@ -125,8 +124,8 @@ std::vector<const CoverUnit*> units_within(const std::vector<CoverUnit>& units,
     for (const CoverUnit& unit : units) {
       if (!std::includes(own.begin(), own.end(), unit.machines.begin(), unit.machines.end()))
         continue;
-      const auto gain = static_cast<std::size_t>(std::count_if(
-          unit.outliers.begin(), unit.outliers.end(), [&](Rank r) { return left.contains(r); }));
+      const auto gain = static_cast<std::size_t>(
+          std::ranges::count_if(unit.outliers, [&](Rank r) { return left.contains(r); }));
       if (gain > most ||
           (gain == most && gain > 0 && preference(unit.dimension) < preference(best->dimension))) {
         best = &unit;
@@ -267,11 +266,10 @@ class Waiting {
       }
       if (inside.empty()) inside = joined[c];
       if (inside.empty()) continue;
-      const RankStage& first = stages_[*std::min_element(inside.begin(), inside.end())];
+      const RankStage& first = stages_[*std::ranges::min_element(inside)];
       // Healthy ranks in a complete operation: nothing waits there but what is about to go on.
-      const bool exceptional = std::any_of(inside.begin(), inside.end(), [&](std::size_t v) {
-        return has(outliers, stages_[v].rank);
-      });
+      const bool exceptional = std::ranges::any_of(
+          inside, [&](std::size_t v) { return has(outliers, stages_[v].rank); });
       if (first.stage.waits() && !exceptional) continue;
       Candidate& candidate = found[{!first.stage.waits(), first.stack}];
       if (candidate.components.empty()) candidate.sink.stage = first.stage;
@@ -285,8 +283,7 @@ class Waiting {
     std::vector<StackSink> out;
     for (Candidate* candidate : all) {
       StackSink& sink = candidate->sink;
-      sort_rows(sink.ranks);
-      sink.ranks.erase(std::unique(sink.ranks.begin(), sink.ranks.end()), sink.ranks.end());
+      sort_unique(sink.ranks);
       // So many different ends are no hang; how many wait for each is then not worth a walk over
       // the graph.
       sink.waiting = all.size() > 256 ? 1 : reaching(candidate->components, sink.ranks);
@@ -294,7 +291,7 @@ class Waiting {
       if (sink.waiting == 0 && sink.elsewhere) continue;
       out.push_back(std::move(sink));
     }
-    sort_rows(out, [](const StackSink& a, const StackSink& b) { return a.ranks < b.ranks; });
+    sort_by(out, &StackSink::ranks);
     return out;
   }
 
@@ -306,8 +303,7 @@ class Waiting {
     for (const std::size_t g : groups_of(s.rank)) {
       const ParallelGroup& group = topology_.groups[g];
       if (group.dimension != "pp") continue;
-      const auto at =
-          std::lower_bound(group.ranks.begin(), group.ranks.end(), s.rank) - group.ranks.begin();
+      const auto at = std::ranges::lower_bound(group.ranks, s.rank) - group.ranks.begin();
       const auto size = static_cast<std::ptrdiff_t>(group.ranks.size());
       StackWait wait{group.id, std::string(s.stage.operation), {s.rank}, {}};
       for (const int step : {-1, +1}) {
@@ -518,9 +514,7 @@ void wait_for(const std::vector<RankStage>& stages, const std::vector<Rank>& out
     return ka != kb ? ka < kb : a.waiting > b.waiting;
   });
   std::erase_if(waits, [](const StackWait& w) { return w.to.empty(); });
-  sort_rows(waits, [](const StackWait& a, const StackWait& b) {
-    return std::tie(a.from, a.group, a.operation) < std::tie(b.from, b.group, b.operation);
-  });
+  sort_by(waits, [](const StackWait& a) { return std::tie(a.from, a.group, a.operation); });
 }
 
 }  // namespace culprit::analyze

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/hang/crossed_calls.hpp"
+#include "model/contains.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -145,8 +146,8 @@ class Aggregation {
         }
         role = known == 1 ? "dataloader" : known == 2 ? "agent" : nullptr;
       }
-      if (role == nullptr && (s.row.command.find("torchrun") != std::string::npos ||
-                              s.row.command.find("torch.distributed.run") != std::string::npos))
+      if (role == nullptr &&
+          (contains(s.row.command, "torchrun") || contains(s.row.command, "torch.distributed.run")))
         role = "agent";
       if (role != nullptr) betrayed_.emplace(owner_of(s), role);
     }
@@ -182,8 +183,9 @@ class Aggregation {
     out.hosts = topology_.host_of;
     for (const RankRow& r : facts_.ranks)
       if (r.host) out.hosts.emplace(r.rank, *r.host);
-    if (std::none_of(facts_.samples.begin(), facts_.samples.end(),
-                     [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); }))
+    if (std::ranges::none_of(facts_.samples, [&](const StackSample& s) {
+          return s.row.ranks.empty() && !rank_of(s);
+        }))
       return out;  // every stack says which rank it is of
     for (const RankRow& r : facts_.ranks)
       if (r.pid) out.learn(r.host.value_or(Host()), *r.pid, r.rank);
@@ -294,7 +296,7 @@ class Aggregation {
       const Place& p = facts_.samples[i].row.place;
       return std::tuple(p.member, p.line);
     };
-    sort_rows(nameless, [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+    sort_by(nameless, [&](std::size_t a) { return place(a); });
     std::map<std::size_t, std::string> out;
     std::vector<std::size_t> open;
     for (const std::size_t i : nameless) {
@@ -359,10 +361,8 @@ class Aggregation {
                         row(i).time.ns);
     };
     if (samples.size() > 1)
-      sort_rows(samples, [&](std::size_t a, std::size_t b) {
-        return head(a) != head(b) ? head(a) < head(b)
-                                  : std::tie(row(a).place.line, facts_.samples[a].stack) <
-                                        std::tie(row(b).place.line, facts_.samples[b].stack);
+      sort_by(samples, [&](std::size_t a) {
+        return std::tuple(head(a), std::tie(row(a).place.line, facts_.samples[a].stack));
       });
     std::vector<Threads> out;
     std::set<std::pair<std::int64_t, std::string>> seen;
@@ -426,7 +426,7 @@ class Aggregation {
     for (Dump& d : p.dumps) {
       auto& seen = looks[d.series];
       const auto look = std::pair(d.stem, d.repeat);
-      const auto at = std::find(seen.begin(), seen.end(), look);
+      const auto at = std::ranges::find(seen, look);
       d.round = static_cast<std::size_t>(at - seen.begin());
       if (at == seen.end()) seen.push_back(look);
     }
@@ -562,10 +562,7 @@ class Aggregation {
         if (shown.rank && !host_of_.contains(*shown.rank)) host_of_[*shown.rank] = shown.host;
       }
     }
-    const auto tidy = [](auto& list) {
-      sort_rows(list);
-      list.erase(std::unique(list.begin(), list.end()), list.end());
-    };
+    const auto tidy = [](auto& list) { sort_unique(list); };
     for (auto& [role, of_role] : leaves) {
       std::vector<StackTree::Leaf> list;
       for (auto& [stack, leaf] : of_role) {
@@ -818,10 +815,8 @@ class Aggregation {
     bool tie = false;
     for (const ParallelGroup& g : topology_.groups) {
       if (g.dimension == "world") continue;
-      const auto n =
-          static_cast<std::size_t>(std::count_if(g.ranks.begin(), g.ranks.end(), [&](Rank r) {
-            return std::binary_search(outliers.begin(), outliers.end(), r);
-          }));
+      const auto n = static_cast<std::size_t>(std::ranges::count_if(
+          g.ranks, [&](Rank r) { return std::ranges::binary_search(outliers, r); }));
       if (n == 0) continue;
       if (n > most || (n == most && g.ranks.size() < flagged->ranks.size())) {
         flagged = &g;
@@ -836,7 +831,7 @@ class Aggregation {
   // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one
   // with most flags degrades the job.
   void find_rounds() {
-    if (std::none_of(processes_.begin(), processes_.end(), [](const Process& p) {
+    if (std::ranges::none_of(processes_, [](const Process& p) {
           return p.shown.role == "trainer" && p.dumps.size() > 1;
         })) {
       // One look at everybody, in however many files and folders it lies.
@@ -882,8 +877,8 @@ class Aggregation {
     if (p.stage.waits() || report_.normal.python[stack] || 2 * seen_in_python_ <= processes_.size())
       return false;
     const auto& frames = facts_.stacks.stacks[stack];
-    return std::any_of(frames.begin(), frames.end(), [&](std::uint32_t frame) {
-      return facts_.stacks.frames[frame].function.find("PyEval_") != std::string::npos;
+    return std::ranges::any_of(frames, [&](std::uint32_t frame) {
+      return contains(facts_.stacks.frames[frame].function, "PyEval_");
     });
   }
 
@@ -905,7 +900,7 @@ class Aggregation {
       name_exception();
       return;
     }
-    sort_rows(stages, [](const RankStage& a, const RankStage& b) { return a.rank < b.rank; });
+    sort_by(stages, &RankStage::rank);
     std::set<Rank> all;
     for (const RankRow& r : facts_.ranks) all.insert(r.rank);
     for (const auto& [rank, host] : topology_.host_of) all.insert(rank);
@@ -927,15 +922,14 @@ class Aggregation {
     wait_for(stages, report_.outliers, placed, report_.unheard, report_.waits, report_.sinks);
     const std::size_t everybody = std::max(all.size(), stages.size());
     const bool too_many_unheard = !few(report_.unheard.size(), everybody);
-    const bool somebody_else = std::any_of(report_.sinks.begin(), report_.sinks.end(),
-                                           [](const StackSink& s) { return s.elsewhere; });
+    const bool somebody_else = std::ranges::any_of(report_.sinks, &StackSink::elsewhere);
     std::erase_if(report_.sinks, [&](const StackSink& s) {
       return s.unheard && (too_many_unheard || somebody_else);
     });
     for (StackSink& sink : report_.sinks) fill(sink, placed);
     // Where no chain of waits has an end outside of all collectives, calls may have crossed.
-    if (std::none_of(report_.sinks.begin(), report_.sinks.end(),
-                     [](const StackSink& s) { return s.elsewhere || s.unheard; }))
+    if (std::ranges::none_of(report_.sinks,
+                             [](const StackSink& s) { return s.elsewhere || s.unheard; }))
       if (const auto crossed = crossed_calls(report_.waits)) blame_branch(*crossed, placed);
     find_storage(machines.size());
     report_.confidence = confidence();
@@ -955,12 +949,11 @@ class Aggregation {
       odd = &p;
     }
     if (odd == nullptr || waiting < 3) return;
-    StackSink sink;
-    sink.stage = odd->shown.stage;
-    sink.elsewhere = true;
-    sink.waiting = waiting;
-    sink.native_reason = odd->shown.native_reason;
-    sink.samples = {odd->shown.sample};
+    StackSink sink{.stage = odd->shown.stage,
+                   .native_reason = odd->shown.native_reason,
+                   .samples = {odd->shown.sample},
+                   .waiting = waiting,
+                   .elsewhere = true};
     if (!odd->shown.host.empty()) sink.hosts = {odd->shown.host};
     place(sink, sink.stage);
     report_.sinks.push_back(std::move(sink));
@@ -1037,12 +1030,12 @@ class Aggregation {
     if (at.where < 0 ||
         rules::library_file(facts_.stacks.frames[static_cast<std::size_t>(at.where)].file))
       return;  // their ways part within a library: the program called it in one place
-    StackSink sink;
-    sink.ranks = crossed.ranks;
-    sink.stage = at;
-    sink.waiting = crossed.others.size();
-    sink.crossed = say(Phrase::calls_cross, to_ranges(crossed.ranks), crossed.ranks.size(),
-                       crossed.operation, crossed.others.size(), crossed.operation_of_others);
+    StackSink sink{
+        .ranks = crossed.ranks,
+        .stage = at,
+        .waiting = crossed.others.size(),
+        .crossed = say(Phrase::calls_cross, to_ranges(crossed.ranks), crossed.ranks.size(),
+                       crossed.operation, crossed.others.size(), crossed.operation_of_others)};
     fill(sink, placed);
     report_.sinks = {std::move(sink)};
   }
@@ -1053,15 +1046,12 @@ class Aggregation {
     const Process* worker = nullptr;
     for (const Process& p : processes_) {
       if (p.shown.role != "dataloader" || p.shown.stage.doing == Doing::idle) continue;
-      const bool of_rank =
-          p.shown.rank && std::binary_search(sink.ranks.begin(), sink.ranks.end(), *p.shown.rank);
-      const bool child = !of_rank && !p.shown.rank &&
-                         std::any_of(sink.ranks.begin(), sink.ranks.end(), [&](Rank r) {
-                           const Process* t = trainer(r);
-                           return t != nullptr && t->shown.pid &&
-                                  parent_of(p.shown) == t->shown.pid &&
-                                  t->shown.host == p.shown.host;
-                         });
+      const bool of_rank = p.shown.rank && std::ranges::binary_search(sink.ranks, *p.shown.rank);
+      const bool child = !of_rank && !p.shown.rank && std::ranges::any_of(sink.ranks, [&](Rank r) {
+        const Process* t = trainer(r);
+        return t != nullptr && t->shown.pid && parent_of(p.shown) == t->shown.pid &&
+               t->shown.host == p.shown.host;
+      });
       if (!of_rank && !child && !of_only_waiter(p.shown, sink.ranks)) continue;
       // Storage explains a stall; code that computes may be about to finish.
       if (worker == nullptr ||
@@ -1122,8 +1112,8 @@ class Aggregation {
     if (report_.sinks.empty()) return 0;
     if (!report_.hang) return confidence::kStacksNoHang;
     const StackSink& first = report_.sinks.front();
-    const auto rivals = static_cast<double>(
-        std::count_if(report_.sinks.begin(), report_.sinks.end(), [&](const StackSink& s) {
+    const auto rivals =
+        static_cast<double>(std::ranges::count_if(report_.sinks, [&](const StackSink& s) {
           return s.elsewhere == first.elsewhere && s.unheard == first.unheard;
         }));
     double c = first.elsewhere ? confidence::kStackElsewhere

@@ -5,8 +5,6 @@
 #include <set>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "analyze/facts/job_life.hpp"
 #include "analyze/hang/hang.hpp"
 #include "model/phrases.hpp"
@@ -181,7 +179,7 @@ std::optional<Nanoseconds> ended_by_request(const Facts& facts, const LastStep& 
 }
 
 bool made_all_steps(const Facts& facts) {
-  return std::any_of(facts.progress.begin(), facts.progress.end(), [](const ProgressSpan& p) {
+  return std::ranges::any_of(facts.progress, [](const ProgressSpan& p) {
     return p.last.iteration && p.last.total && *p.last.total > 0 &&
            *p.last.iteration >= *p.last.total;
   });

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "analyze/facts/facts.hpp"
 #include "analyze/facts/signal.hpp"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include <fmt/format.h>
-
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -228,9 +226,7 @@ class MemberReader {
     const auto [it, fresh] =
         known_.try_emplace({id, counter}, static_cast<std::uint32_t>(out_.groups.size()));
     if (fresh) {
-      Group g;
-      g.id = id;
-      g.counter = counter;
+      Group g{.id = id, .counter = counter};
       if (const GroupRow* row = facts_.group(id))
         for (const Rank r : members_of(*row)) {
           Member& m = g.members.emplace_back();
@@ -245,12 +241,8 @@ class MemberReader {
 
   Member& member(Group& g, Rank rank) {
     if (Member* m = g.find(rank)) return *m;
-    Member m;
-    m.rank = rank;
-    m.index = rank_index(rank);
-    return *g.members.insert(std::lower_bound(g.members.begin(), g.members.end(), rank,
-                                              [](const Member& a, Rank r) { return a.rank < r; }),
-                             m);
+    Member m{.rank = rank, .index = rank_index(rank)};
+    return *g.members.insert(std::ranges::lower_bound(g.members, rank, {}, &Member::rank), m);
   }
 
   // In an order of their own: whatever comes first in the bundle, the answer is the same.
@@ -275,9 +267,7 @@ class MemberReader {
       const GroupRow* row = facts_.group(id);
       return row != nullptr ? *row : kNameless;
     };
-    sort_rows(ordered, [&](const auto& a, const auto& b) {
-      return std::tie(row_of(a.first), a.second) < std::tie(row_of(b.first), b.second);
-    });
+    sort_by(ordered, [&](const auto& a) { return std::tie(row_of(a.first), a.second); });
     for (const auto& [id, counter] : ordered)
       if (compares(id)) group(id, counter);
   }
@@ -465,8 +455,7 @@ class MemberReader {
 }  // namespace
 
 WaitMembers::Member* WaitMembers::Group::find(Rank rank) {
-  const auto at = std::lower_bound(members.begin(), members.end(), rank,
-                                   [](const Member& m, Rank r) { return m.rank < r; });
+  const auto at = std::ranges::lower_bound(members, rank, {}, &Member::rank);
   return at != members.end() && at->rank == rank ? &*at : nullptr;
 }
 

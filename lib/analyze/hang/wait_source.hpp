@@ -3,10 +3,7 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"

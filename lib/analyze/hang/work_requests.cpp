@@ -41,8 +41,8 @@ bool compare(const Facts& facts, GroupId id, const std::vector<const FrontierRow
 }
 
 bool all_equal(const std::vector<const FrontierRow*>& rows) {
-  return std::all_of(rows.begin(), rows.end(),
-                     [&](const FrontierRow* f) { return f->enqueued == rows.front()->enqueued; });
+  return std::ranges::all_of(
+      rows, [&](const FrontierRow* f) { return f->enqueued == rows.front()->enqueued; });
 }
 
 // Ranks that have launched what a peer has not: they wait for it, which also explains requests of
@@ -51,9 +51,8 @@ std::set<Rank> ahead_of_a_peer(const Facts& facts, const Counters& counters) {
   std::set<Rank> out;
   for (const auto& [key, rows] : counters) {
     if (!compare(facts, key.first, rows) || all_equal(rows)) continue;
-    const auto low = std::min_element(
-        rows.begin(), rows.end(),
-        [](const FrontierRow* a, const FrontierRow* b) { return a->enqueued < b->enqueued; });
+    const auto low =
+        std::ranges::min_element(rows, {}, [](const FrontierRow* a) { return a->enqueued; });
     for (const FrontierRow* f : rows)
       if (f->enqueued > (*low)->enqueued) out.insert(*f->rank);
   }
@@ -131,10 +130,10 @@ WaitRows rows_of_requests(CollectiveSource, const Facts& facts,
   for (const auto& [key, rows] : counters) {
     if (!compare(facts, key.first, rows)) continue;
     const bool equal = all_equal(rows);
-    const bool waits = std::any_of(
-        rows.begin(), rows.end(), [&](const FrontierRow* f) { return ahead.count(*f->rank) != 0; });
-    const bool unfinished = !waits && std::any_of(rows.begin(), rows.end(),
-                                                  [](const FrontierRow* f) { return open(*f); });
+    const bool waits =
+        std::ranges::any_of(rows, [&](const FrontierRow* f) { return ahead.count(*f->rank) != 0; });
+    const bool unfinished =
+        !waits && std::ranges::any_of(rows, [](const FrontierRow* f) { return open(*f); });
     for (const FrontierRow* f : rows) {
       FrontierRow& row = out.made.emplace_back(*f);
       row.group = key.first;
@@ -154,8 +153,8 @@ void narrow_to_requests(CollectiveReport& report, const Facts& facts, const Topo
     const Narrowed found =
         leaf.kind == StopKind::network ? counters_of(leaf, counters, communicators) : Narrowed{};
     const bool pairs =
-        !found.open.empty() && std::all_of(found.open.begin(), found.open.end(),
-                                           [](const FrontierRow* f) { return f->peer != kNoRank; });
+        !found.open.empty() &&
+        std::ranges::all_of(found.open, [](const FrontierRow* f) { return f->peer != kNoRank; });
     const std::set<Rank> ends = ranks_of(found.open);
     if (pairs) {
       for (Leaf& one : leaves_of_pairs(leaf, found, facts, topology))
@@ -186,9 +185,7 @@ std::vector<SlowRequests> slow_requests(const Facts& facts, const Communicators&
       if (f->recent_bytes > 0 && f->recent_ms > 0)
         told.push_back({key.first, *f->rank, f->peer,
                         f->recent_ms / (static_cast<double>(f->recent_bytes) / kMegabyte), 0, f});
-    sort_rows(told, [](const SlowRequests& a, const SlowRequests& b) {
-      return std::tie(a.ms_per_mb, a.rank, a.peer) < std::tie(b.ms_per_mb, b.rank, b.peer);
-    });
+    sort_by(told, [](const SlowRequests& a) { return std::tie(a.ms_per_mb, a.rank, a.peer); });
     if (told.size() < params.ranks) continue;
     // Those that are slow stand at the end.
     std::size_t kept = told.size();
@@ -208,9 +205,7 @@ std::vector<SlowRequests> slow_requests(const Facts& facts, const Communicators&
       out.push_back(told[i]);
     }
   }
-  sort_rows(out, [](const SlowRequests& a, const SlowRequests& b) {
-    return std::tuple(-a.factor(), a.rank, a.peer) < std::tuple(-b.factor(), b.rank, b.peer);
-  });
+  sort_by(out, [](const SlowRequests& a) { return std::tuple(-a.factor(), a.rank, a.peer); });
   return out;
 }
 

@@ -11,7 +11,6 @@
 //                                   a throughput; its inequality fits a time
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"

@@ -79,9 +79,7 @@ void CrowdMeter::reweigh(std::span<const double> values, Crowd& crowd) {
 Crowd CrowdMeter::robust(std::span<const double> values) {
   if (values.empty()) return {};
   const std::size_t n = values.size();
-  Crowd out;
-  out.size = n;
-  out.center = middle(values, last_center_, 0.3 * last_mad_);
+  Crowd out{.center = middle(values, last_center_, 0.3 * last_mad_), .size = n};
   deviations_.resize(n);
   for (std::size_t i = 0; i < n; ++i) deviations_[i] = std::fabs(values[i] - out.center);
   const double mad = middle(deviations_, last_mad_, 0.2 * last_mad_);

@@ -1,9 +1,8 @@
 #include "analyze/metrics/group_compare.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "analyze/metrics/crowd.hpp"
 #include "model/phrases.hpp"
@@ -27,7 +26,7 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
   }
   sort_rows(cluster.groups);
   cluster.volume = median_in_place(volumes);
-  const double fastest = *std::min_element(times.begin(), times.end());
+  const double fastest = *std::ranges::min_element(times);
   const auto slow = [&](const GroupTime& g, double reference, Against against) {
     if (g.time > reference * params.factor)
       out.slow.push_back({g.name, g.kind, g.time, reference, g.time / reference, against});
@@ -84,11 +83,8 @@ GroupComparison compare_groups(std::span<const GroupTime> groups,
       out.unusable.push_back(g.name);
   }
   sort_rows(out.unusable);
-  sort_rows(usable, [](const GroupTime* a, const GroupTime* b) {
-    if (a->kind != b->kind) return a->kind < b->kind;
-    if (a->volume != b->volume) return a->volume < b->volume;
-    return a->name != b->name ? a->name < b->name : a->time < b->time;
-  });
+  sort_by(usable,
+          [](const GroupTime* g) { return std::tie(g->kind, g->volume, g->name, g->time); });
   for (std::size_t first = 0, last = 0; first < usable.size(); first = last) {
     // From the smallest of a cluster on, so that a chain of small steps does not join what is not
     // equal.

@@ -2,7 +2,6 @@
 // comparison.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

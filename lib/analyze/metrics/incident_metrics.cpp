@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -22,10 +23,10 @@ struct Samples {
 
 void sort_by_time(Samples& s) {
   if (s.times.empty()) return;  // a reading without one
-  if (!std::is_sorted(s.times.begin(), s.times.end())) {
+  if (!std::ranges::is_sorted(s.times)) {
     std::vector<std::size_t> order(s.times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    sort_rows(order, [&](std::size_t a, std::size_t b) { return s.times[a] < s.times[b]; });
+    sort_by(order, [&](std::size_t a) { return s.times[a]; });
     Samples sorted;
     for (const std::size_t i : order)
       sorted.times.push_back(s.times[i]), sorted.values.push_back(s.values[i]);
@@ -101,9 +102,7 @@ double is_set(double mask, std::uint64_t bit) {
 std::vector<const SeriesRow*> series_by_member(const Facts& facts) {
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  sort_rows(rows, [&](const SeriesRow* a, const SeriesRow* b) {
-    return facts.order(a->member) < facts.order(b->member);
-  });
+  sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
   return rows;
 }
 
@@ -111,19 +110,17 @@ std::vector<const SeriesRow*> series_by_member(const Facts& facts) {
 std::pair<std::string, std::string> metric_of(const SeriesRow& s) {
   if (s.name == "node_cpu_seconds_total")
     for (const char* mode : {"iowait", "steal"})
-      if (s.labels.find(fmt::format("mode={}", mode)) != std::string::npos) return {mode, "%"};
+      if (contains(s.labels, fmt::format("mode={}", mode))) return {mode, "%"};
   return {s.name, s.unit};
 }
 
 MetricSeries series_of_entities(const std::string& name, const std::string& unit,
                                 std::map<std::string, GatheredEntity>& entities) {
-  MetricSeries metric;
-  metric.name = name;
-  metric.unit = unit;
+  MetricSeries metric{.name = name, .unit = unit};
   const bool shares = name == "steal" || name == "iowait";
   for (auto& [id, entity] : entities) {
     for (auto& [labels, samples] : entity.by_labels) sort_by_time(samples);
-    if (shares && entity.by_labels.begin()->first.find("mode=") != std::string::npos) {
+    if (shares && contains(entity.by_labels.begin()->first, "mode=")) {
       std::vector<const Samples*> cpus;
       for (const auto& [labels, samples] : entity.by_labels) cpus.push_back(&samples);
       Samples share = mean_share(cpus);
@@ -170,8 +167,7 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
       continue;
     const std::uint64_t reason = reason_of(metric, s.name);
     if (s.name != metric && reason == 0 &&
-        !(s.name == "node_cpu_seconds_total" &&
-          s.labels.find("mode=" + metric) != std::string::npos))
+        !(s.name == "node_cpu_seconds_total" && contains(s.labels, "mode=" + metric)))
       continue;
     const MemberRow* m = facts.member(s.member);
     const auto offset = facts.clock_offset(s.member, s.clock);
@@ -257,7 +253,7 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
       samples.values.assign(1, value(points.values.back()));
     };
     const bool mask = match->metric->name == "gpu_throttle_reasons" &&
-                      std::all_of(points.values.begin(), points.values.end(), [](double v) {
+                      std::ranges::all_of(points.values, [](double v) {
                         return std::isnan(v) || v == std::floor(v);  // a mean of masks is none
                       });
     // The metric, and of a mask each of its reasons.

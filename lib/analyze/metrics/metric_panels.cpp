@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
 #include "model/series.hpp"
@@ -68,16 +65,14 @@ std::vector<MetricPanel> metric_panels(const OutlierReport& report,
   std::set<std::pair<std::string, std::string>> drawn;
   for (const MetricOutlier& o : report.outliers) {
     if (out.size() >= most) break;
-    const auto series = std::find_if(metrics.begin(), metrics.end(),
-                                     [&](const MetricSeries& m) { return m.name == o.printed; });
+    const auto series = std::ranges::find(metrics, o.printed, &MetricSeries::name);
     if (series == metrics.end() || !drawn.emplace(o.metric, o.outlier.entity).second) continue;
-    MetricPanel panel;
-    panel.metric = o.metric;
-    panel.unit = o.unit;
-    panel.entity = o.outlier.entity;
-    panel.crowd_name = o.outlier.fallback ? "" : o.outlier.group;
-    panel.out_begin = o.outlier.start;
-    panel.out_end = o.outlier.end;
+    MetricPanel panel{.metric = o.metric,
+                      .unit = o.unit,
+                      .entity = o.outlier.entity,
+                      .crowd_name = o.outlier.fallback ? "" : o.outlier.group,
+                      .out_begin = o.outlier.start,
+                      .out_end = o.outlier.end};
     // As much before and after as it lasted, as far as there are samples.
     const Nanoseconds around = std::max<Nanoseconds>(o.outlier.end - o.outlier.start, 60 * kSecond);
     panel.begin = std::max(report.start, o.outlier.start - 2 * around);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <tuple>
 
@@ -54,9 +53,7 @@ StandingOf standing_of(const MetricSeries& metric, const rules::MetricMatch& mat
       for (std::size_t i = 0; i < e.times.size(); ++i)
         points.push_back({e.times[i], e.values[i] * match.scale});
     }
-    if (std::none_of(points.begin(), points.end(),
-                     [](const MetricPoint& p) { return p.value > 0; }))
-      continue;
+    if (std::ranges::none_of(points, [](const MetricPoint& p) { return p.value > 0; })) continue;
     ++out.judged;
     const auto stalls = stall_hints(points, params.stall);
     if (!stalls.empty() && stalls.back().open && (watched.low || stalls.back().zero))
@@ -78,20 +75,18 @@ Finding finding_of(const Facts& facts, const std::string& metric, const Watched&
   }
   sort_rows(begins);
   const Nanoseconds begin = begins[begins.size() / 2];
-  Finding f;
-  f.analysis = Analysis::stall;
-  f.event_class = fmt::format("stall/{}", watched.name);
-  f.id = fmt::format("stall/{}", metric);
-  f.subject = {SubjectKind::job, "job"};
-  f.scope = Scope::job_wide;
-  f.symptom = Symptom::job_hang;
-  f.role = Role::advice;
-  f.start = begin;
-  f.end = end;
-  f.count = standing.size();
+  Finding f{.id = fmt::format("stall/{}", metric),
+            .analysis = Analysis::stall,
+            .subject = {SubjectKind::job, "job"},
+            .event_class = fmt::format("stall/{}", watched.name),
+            .symptom = Symptom::job_hang,
+            .role = Role::advice,
+            .scope = Scope::job_wide,
+            .start = begin,
+            .end = end,
+            .count = standing.size()};
   f.hosts.assign(hosts.begin(), hosts.end());
-  const bool zero =
-      std::all_of(standing.begin(), standing.end(), [](const Standing& s) { return s.stall.zero; });
+  const bool zero = std::ranges::all_of(standing, [](const Standing& s) { return s.stall.zero; });
   f.title = say(zero ? Phrase::at_zero_on : Phrase::nearly_none_on, say(watched.words),
                 standing.size(), all.judged, human_duration(end - begin));
   // The job's own word that it was over by then explains it.
@@ -113,19 +108,15 @@ std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& m
   for (const MetricSeries& metric : metrics.metrics) {
     const auto match = catalogue.find(metric.name, metric.unit);
     if (!match) continue;
-    const auto watched = std::find_if(kWatched.begin(), kWatched.end(), [&](const Watched& w) {
-      return w.name == match->metric->name;
-    });
+    const auto watched = std::ranges::find(kWatched, match->metric->name, &Watched::name);
     if (watched == kWatched.end()) continue;
     const StandingOf all = standing_of(metric, *match, *watched, params);
     if (all.standing.empty() ||
         static_cast<double>(all.standing.size()) <= params.most * static_cast<double>(all.judged))
       continue;
     Finding f = finding_of(facts, metric.name, *watched, all);
-    const Standing& first = *std::min_element(
-        all.standing.begin(), all.standing.end(), [](const Standing& a, const Standing& b) {
-          return std::tie(a.stall.begin, a.entity) < std::tie(b.stall.begin, b.entity);
-        });
+    const Standing& first = *std::ranges::min_element(
+        all.standing, {}, [](const Standing& a) { return std::tie(a.stall.begin, a.entity); });
     f.evidence = sample_evidence(facts, load, metric.name, first.entity, first.stall.begin,
                                  first.stall.end, 0);
     out.push_back(std::move(f));

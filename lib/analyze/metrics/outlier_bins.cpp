@@ -24,7 +24,7 @@ BinWalker::BinWalker(const OutlierSeries& series, Nanoseconds bin, int carry, bo
   if (!std::is_sorted(times_, times_ + size_)) {
     std::vector<std::size_t> order(size_);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
       return times_[a] != times_[b] ? times_[a] < times_[b] : a < b;
     });
     for (const std::size_t i : order) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "analyze/metrics/outliers.hpp"

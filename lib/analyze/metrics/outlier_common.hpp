@@ -1,7 +1,6 @@
 // Changes of a whole crowd: where its middle goes from one level to another.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

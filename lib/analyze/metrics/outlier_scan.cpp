@@ -1,7 +1,6 @@
 #include "analyze/metrics/outlier_scan.hpp"
 
 #include <bit>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,10 +64,9 @@ class Scan {
       : metric_(metric), params_(params) {
     for (const OutlierSeries& s : series) out_.series.push_back(&s);
     // By role, then name: roles are ranges, and the order they came in does not matter.
-    std::stable_sort(out_.series.begin(), out_.series.end(),
-                     [](const OutlierSeries* a, const OutlierSeries* b) {
-                       return a->group != b->group ? a->group < b->group : a->entity < b->entity;
-                     });
+    std::ranges::stable_sort(out_.series, [](const OutlierSeries* a, const OutlierSeries* b) {
+      return a->group != b->group ? a->group < b->group : a->entity < b->entity;
+    });
   }
 
   OutlierScan run() {
@@ -81,7 +79,7 @@ class Scan {
 
  private:
   void lack(std::string code, Text text, std::vector<std::string> entities = {}) {
-    std::sort(entities.begin(), entities.end());
+    std::ranges::sort(entities);
     out_.not_enough.push_back({std::move(code), std::move(text), std::move(entities)});
   }
 

@@ -12,6 +12,7 @@
 #include "analyze/metrics/counter_rate.hpp"
 #include "analyze/metrics/relations.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -51,9 +52,7 @@ struct Prepared {
 
 Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue,
                  std::vector<Text>& notes) {
-  Prepared out;
-  out.source = &metric;
-  out.name = metric.name;
+  Prepared out{.name = metric.name, .source = &metric};
   std::string printed_unit;
   (void)rules::normal_metric_name(metric.name, &printed_unit);
   out.unit = metric.unit.empty() ? printed_unit : metric.unit;
@@ -138,7 +137,7 @@ void add_relations(const RelationSearch& search, const std::vector<RelatedMetric
     told[o.outlier.entity].emplace_back(o.outlier.start, o.outlier.end);
   for (const RelationOutlier& r : search.run()) {
     const auto& known = told[r.entity];
-    if (std::any_of(known.begin(), known.end(), [&](const auto& stretch) {
+    if (std::ranges::any_of(known, [&](const auto& stretch) {
           return stretch.first < r.end && r.start < stretch.second;
         }))
       continue;
@@ -191,14 +190,11 @@ Text title_of(const MetricOutlier& o) {
 
 OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
                               const rules::Catalogue& catalogue, OutlierParams params) {
-  OutlierReport out;
-  out.method = params.rule == OutlierRule::published ? "published" : "robust";
-  out.window = params.window;
+  OutlierReport out{.method = params.rule == OutlierRule::published ? "published" : "robust",
+                    .window = params.window};
   std::vector<const MetricSeries*> order;
   for (const MetricSeries& m : metrics) order.push_back(&m);
-  sort_rows(order, [](const MetricSeries* a, const MetricSeries* b) {
-    return a->name != b->name ? a->name < b->name : a->unit < b->unit;
-  });
+  sort_by(order, [](const MetricSeries* a) { return std::tie(a->name, a->unit); });
   std::vector<const MetricSeries*> searched;
   for (const MetricSeries* m : order) {
     const auto match = catalogue.find(m->name, m->unit);
@@ -251,9 +247,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   if (searched.empty()) out.not_enough.push_back({{"no_samples", say(Phrase::no_metric), {}}, ""});
   add_relations(relations, related, hosts, out);
   rank(out.outliers);
-  sort_rows(out.common, [](const MetricCommon& a, const MetricCommon& b) {
-    return a.change.start != b.change.start ? a.change.start < b.change.start : a.metric < b.metric;
-  });
+  sort_by(out.common, [](const MetricCommon& a) { return std::tie(a.change.start, a.metric); });
   return out;
 }
 
@@ -302,20 +296,17 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
   std::map<std::pair<std::string, std::string>, std::vector<const MetricOutlier*>> by;
   for (const MetricOutlier& o : report.outliers) by[{o.metric, o.outlier.entity}].push_back(&o);
   for (const auto& [key, all] : by) {
-    const MetricOutlier& o = **std::max_element(all.begin(), all.end(),
-                                                [](const MetricOutlier* a, const MetricOutlier* b) {
-                                                  return a->outlier.score < b->outlier.score;
-                                                });
-    Finding f;
-    f.id = fmt::format("outliers/{}/{}", key.first, key.second);
-    f.analysis = Analysis::outliers;
-    f.event_class = o.known != nullptr ? o.known->points_to + "/" + o.metric : "metric/unknown";
+    const MetricOutlier& o = **std::ranges::max_element(
+        all, {}, [](const MetricOutlier* a) { return a->outlier.score; });
+    Finding f{
+        .id = fmt::format("outliers/{}/{}", key.first, key.second),
+        .analysis = Analysis::outliers,
+        .event_class = o.known != nullptr ? o.known->points_to + "/" + o.metric : "metric/unknown"};
     const std::string& entity = o.outlier.entity;
     if (entity.rfind("rank ", 0) == 0)
       f.subject = {SubjectKind::rank, entity.substr(5)};
-    else if (entity.find('/') != std::string::npos)
-      f.subject = {entity.find("/gpu") != std::string::npos ? SubjectKind::gpu : SubjectKind::nic,
-                   entity};
+    else if (contains(entity, '/'))
+      f.subject = {contains(entity, "/gpu") ? SubjectKind::gpu : SubjectKind::nic, entity};
     else
       f.subject = {SubjectKind::host, entity};
     f.symptom = o.known != nullptr ? o.known->symptom : Symptom::none;
@@ -354,16 +345,16 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     out.push_back(std::move(f));
   }
   if (out.empty()) {
-    Finding f;
-    f.id = "outliers";
-    f.analysis = Analysis::outliers;
-    f.outcome = report.judged > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-    f.subject = {SubjectKind::job, ""};
-    f.title = say(report.judged > 0 ? Phrase::no_machine_stands_out : Phrase::metrics_to_compare);
-    f.why = outlier_answer(report);
-    out.push_back(std::move(f));
+    out.push_back(Finding{
+        .id = "outliers",
+        .analysis = Analysis::outliers,
+        .outcome = report.judged > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence,
+        .subject = {SubjectKind::job, ""},
+        .why = outlier_answer(report),
+        .title =
+            say(report.judged > 0 ? Phrase::no_machine_stands_out : Phrase::metrics_to_compare)});
   }
-  sort_rows(out, [](const Finding& a, const Finding& b) { return a.id < b.id; });
+  sort_by(out, &Finding::id);
   return out;
 }
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "analyze/metrics/crowd.hpp"
 #include "analyze/metrics/outlier_bins.hpp"
@@ -50,9 +49,7 @@ class Told {
 
   void report_intervals() {
     // What the crowd says is told once, not again by the threshold of the metric.
-    sort_rows(scan_.intervals, [](const OutlierInterval& a, const OutlierInterval& b) {
-      return a.entity < b.entity;
-    });
+    sort_by(scan_.intervals, &OutlierInterval::entity);
     std::vector<OutlierInterval> kept;
     for (auto first = scan_.intervals.begin(), last = first; first != scan_.intervals.end();
          first = last) {
@@ -103,8 +100,8 @@ class Told {
     std::vector<OutlierInterval> split;
     for (const OutlierInterval& i : intervals) {
       std::int64_t shared = 0;
-      auto range = std::lower_bound(crowded.begin(), crowded.end(), i.first,
-                                    [](const auto& r, std::int64_t bin) { return r.second < bin; });
+      auto range =
+          std::ranges::lower_bound(crowded, i.first, {}, [](const auto& r) { return r.second; });
       for (; range != crowded.end() && range->first <= i.last; ++range)
         shared += std::min(range->second, i.last) - std::max(range->first, i.first) + 1;
       if (2 * shared > i.last - i.first + 1)
@@ -113,10 +110,7 @@ class Told {
         result_.outliers.push_back(outlier(i));
     }
     if (split.empty()) return;
-    CommonChange change;
-    change.kind = "split";
-    change.group = group.name;
-    change.size = size;
+    CommonChange change{.kind = "split", .group = group.name, .size = size};
     std::vector<double> levels, crowds;
     std::vector<std::size_t> who;
     std::int64_t first = split[0].first, last = split[0].last;
@@ -128,8 +122,7 @@ class Told {
       first = std::min(first, i.first);
       last = std::max(last, i.last);
     }
-    sort_rows(who);
-    who.erase(std::unique(who.begin(), who.end()), who.end());
+    sort_unique(who);
     change.entities = who.size();
     change.from = median_in_place(crowds);
     change.to = median_in_place(levels);
@@ -154,9 +147,7 @@ class Told {
                                                           : "robust";
     BinWalker walker(*scan_.series[i.entity], scan_.bin, scan_.carry, metric_.average);
     std::vector<double> values, centers, scores, limits;
-    auto instant =
-        std::lower_bound(group.instants.begin(), group.instants.end(), i.first,
-                         [](const CrowdInstant& a, std::int64_t bin) { return a.bin < bin; });
+    auto instant = std::ranges::lower_bound(group.instants, i.first, {}, &CrowdInstant::bin);
     double value = 0;
     for (std::int64_t bin = i.first; bin <= i.last; ++bin) {
       walker.fill(bin, 1, &value, 1);
@@ -196,12 +187,11 @@ class Told {
           middle, std::max<std::size_t>(kLeastBins, scan_.bins / 2),
           std::max(metric_.floor_absolute, metric_.zero_above.value_or(0)), metric_.floor_relative);
       for (std::size_t c = 0; c < changes.size(); ++c) {
-        CommonChange out;
-        out.kind = "shift";
-        out.group = group.name;
-        out.size = group.last - group.first;
-        out.start = (group.instants[changes[c].before].bin + 1) * scan_.bin;
-        out.end = group.instants[changes[c].after].bin * scan_.bin;
+        CommonChange out{.kind = "shift",
+                         .group = group.name,
+                         .start = (group.instants[changes[c].before].bin + 1) * scan_.bin,
+                         .end = group.instants[changes[c].after].bin * scan_.bin,
+                         .size = group.last - group.first};
         if (out.end < out.start) std::swap(out.start, out.end);
         out.from = changes[c].from;
         out.to = changes[c].to;
@@ -261,15 +251,9 @@ class Told {
   }
 
   void sort_all() {
-    sort_rows(result_.outliers, [](const Outlier& a, const Outlier& b) {
-      if (a.entity != b.entity) return a.entity < b.entity;
-      if (a.start != b.start) return a.start < b.start;
-      return a.side != b.side ? a.side < b.side : a.value < b.value;
-    });
-    sort_rows(result_.common, [](const CommonChange& a, const CommonChange& b) {
-      if (a.start != b.start) return a.start < b.start;
-      return a.group != b.group ? a.group < b.group : a.to < b.to;
-    });
+    sort_by(result_.outliers,
+            [](const Outlier& o) { return std::tie(o.entity, o.start, o.side, o.value); });
+    sort_by(result_.common, [](const CommonChange& c) { return std::tie(c.start, c.group, c.to); });
   }
 
   const OutlierMetric& metric_;

@@ -9,7 +9,6 @@
 // whole crowd is reported as such and accuses nobody.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

@@ -13,6 +13,7 @@
 #include "analyze/metrics/outlier_bins.hpp"
 #include "analyze/metrics/outlier_scan.hpp"
 #include "analyze/metrics/robust_covariance.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -54,8 +55,8 @@ using CrowdName = std::pair<std::string, std::string>;  // group, kind
 
 std::string_view kind_of(std::string_view entity) {
   if (entity.starts_with("rank ")) return "rank";
-  if (entity.find("/gpu") != std::string_view::npos) return "gpu";
-  return entity.find('/') != std::string_view::npos ? "nic" : "host";
+  if (contains(entity, "/gpu")) return "gpu";
+  return contains(entity, '/') ? "nic" : "host";
 }
 
 std::span<const Line> lines_of(const RelationSearch::Column& column, const CrowdName& name) {
@@ -113,8 +114,7 @@ class Crowds {
       for (const auto* line : column)
         if (line != nullptr)
           for (const auto& cell : line->cells) instants.push_back(cell.at);
-    sort_rows(instants);
-    instants.erase(std::unique(instants.begin(), instants.end()), instants.end());
+    sort_unique(instants);
     for (const std::int64_t last : instants) {
       load(last);
       judge(last, quarter);
@@ -124,9 +124,7 @@ class Crowds {
     return std::move(out_);
   }
 
-  std::size_t judged() const {
-    return static_cast<std::size_t>(std::count(judged_.begin(), judged_.end(), true));
-  }
+  std::size_t judged() const { return static_cast<std::size_t>(std::ranges::count(judged_, true)); }
 
  private:
   struct Stretch {
@@ -143,7 +141,7 @@ class Crowds {
     const std::int64_t from = loaded_ ? std::max(last_ + 1, at - kQuarters + 1) : at;
     for (std::int64_t q = from; q <= at; ++q) {
       std::vector<double>& now = quarter(q);
-      std::fill(now.begin(), now.end(), kNoFigure);
+      std::ranges::fill(now, kNoFigure);
     }
     std::vector<double>& now = quarter(at);
     for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -331,7 +329,7 @@ class Crowds {
     const Nanoseconds start = (last - kQuarters + 1) * length, end = (last + 1) * length;
     auto& stretches = open_[entity];
     const MetricSide side = hit.high ? MetricSide::high : MetricSide::low;
-    auto same = std::find_if(stretches.begin(), stretches.end(), [&](const Stretch& s) {
+    auto same = std::ranges::find_if(stretches, [&](const Stretch& s) {
       return s.told.metric == metric && s.told.side == side && s.told.end >= start;
     });
     if (same == stretches.end()) {
@@ -409,8 +407,8 @@ std::size_t RelationSearch::add(std::span<const OutlierSeries> series, const Out
     for (std::size_t i = 0; i < std::min(s.times.size(), s.values.size()); ++i)
       if (std::isfinite(s.values[i]) && s.times[i] > -kFarthest && s.times[i] < kFarthest)
         samples.emplace_back(bin_of(s.times[i], quarter), s.values[i]);
-    if (!std::is_sorted(samples.begin(), samples.end(),
-                        [](const auto& a, const auto& b) { return a.first < b.first; }))
+    if (!std::ranges::is_sorted(samples,
+                                [](const auto& a, const auto& b) { return a.first < b.first; }))
       sort_rows(samples);
     Line line{s.entity, s.group, std::string(kind_of(s.entity)), {}};
     for (std::size_t first = 0, last = 0; first < samples.size(); first = last) {
@@ -421,9 +419,7 @@ std::size_t RelationSearch::add(std::span<const OutlierSeries> series, const Out
     }
     column.lines.push_back(std::move(line));
   }
-  sort_rows(column.lines, [](const Line& a, const Line& b) {
-    return std::tie(a.group, a.kind, a.entity) < std::tie(b.group, b.kind, b.entity);
-  });
+  sort_by(column.lines, [](const Line& a) { return std::tie(a.group, a.kind, a.entity); });
   columns_.push_back(std::move(column));
   return columns_.size() - 1;
 }
@@ -440,9 +436,7 @@ std::vector<RelationOutlier> RelationSearch::run(std::size_t* judged) const {
     for (RelationOutlier& one : crowd.run(quarter_of(params_))) out.push_back(std::move(one));
     if (judged != nullptr) *judged += crowd.judged();
   }
-  sort_rows(out, [](const RelationOutlier& a, const RelationOutlier& b) {
-    return a.entity != b.entity ? a.entity < b.entity : a.start < b.start;
-  });
+  sort_by(out, [](const RelationOutlier& a) { return std::tie(a.entity, a.start); });
   return out;
 }
 

@@ -67,7 +67,7 @@ std::vector<Index> nearest(const VectorXd& distance, Index count) {
     return distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
   });
   order.resize(static_cast<std::size_t>(count));
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   return order;
 }
 
@@ -98,8 +98,7 @@ MatrixXd ranks_of(const MatrixXd& points) {
   std::vector<Index> order(static_cast<std::size_t>(points.rows()));
   for (Index c = 0; c < points.cols(); ++c) {
     std::iota(order.begin(), order.end(), Index{0});
-    std::sort(order.begin(), order.end(),
-              [&](Index a, Index b) { return points(a, c) < points(b, c); });
+    std::ranges::sort(order, {}, [&](Index a) { return points(a, c); });
     for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
       while (last < order.size() && points(order[last], c) == points(order[first], c)) ++last;
       const double rank = static_cast<double>(first + last - 1) / 2;
@@ -203,8 +202,7 @@ RobustFit robust_fit(const PointTable& points, std::size_t sample) {
     out.explained.push_back(std::clamp(1 - 1 / (inverse(c, c) * shape.covariance(c, c)), 0.0, 1.0));
     for (Index o = 0; o < d; ++o) out.precision.push_back(inverse(c, o) / (spread[c] * spread[o]));
   }
-  out.valid = std::all_of(out.precision.begin(), out.precision.end(),
-                          [](double v) { return std::isfinite(v); });
+  out.valid = std::ranges::all_of(out.precision, [](double v) { return std::isfinite(v); });
   return out;
 }
 

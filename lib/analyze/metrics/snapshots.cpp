@@ -72,9 +72,7 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
     if (const auto match = catalogue.find(series.name, series.unit);
         match && match->metric->slows && match->kind == rules::MetricKind::gauge)
       search(series, *match, params, out);
-  sort_rows(out, [](const MetricOutlier& a, const MetricOutlier& b) {
-    return std::tie(a.metric, a.outlier.entity) < std::tie(b.metric, b.outlier.entity);
-  });
+  sort_by(out, [](const MetricOutlier& a) { return std::tie(a.metric, a.outlier.entity); });
   return out;
 }
 

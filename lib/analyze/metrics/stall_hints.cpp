@@ -12,7 +12,7 @@ std::vector<Stall> stall_hints(std::span<const MetricPoint> series, const StallP
   for (const MetricPoint& p : series)
     if (std::isfinite(p.value) && p.time > -INT64_MAX / 4 && p.time < INT64_MAX / 4)
       points.push_back(p);
-  sort_rows(points, [](const MetricPoint& a, const MetricPoint& b) { return a.time < b.time; });
+  sort_by(points, &MetricPoint::time);
   std::vector<double> above;
   std::vector<Nanoseconds> distances;
   for (std::size_t i = 0; i < points.size(); ++i) {

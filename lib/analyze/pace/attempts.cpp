@@ -50,8 +50,7 @@ std::string lower(std::string text) {
 }
 
 bool begins(std::string_view word, std::initializer_list<std::string_view> stems) {
-  return std::any_of(stems.begin(), stems.end(),
-                     [&](std::string_view stem) { return word.starts_with(stem); });
+  return std::ranges::any_of(stems, [&](std::string_view stem) { return word.starts_with(stem); });
 }
 
 std::optional<Measure> measure_of(std::string_view word, std::string_view next) {
@@ -75,7 +74,7 @@ std::optional<Measure> measure_of(std::string_view word, std::string_view next) 
 }
 
 void add(std::vector<Host>& hosts, Host host) {
-  const auto it = std::lower_bound(hosts.begin(), hosts.end(), host);
+  const auto it = std::ranges::lower_bound(hosts, host);
   if (it == hosts.end() || *it != host) hosts.insert(it, std::move(host));
 }
 
@@ -125,8 +124,8 @@ class AttemptIndex {
   std::size_t last(std::int64_t id) const { return at(last_, id); }
   // The last one that had begun by then.
   std::size_t begun_by(Nanoseconds time) const {
-    const auto end = std::partition_point(earliest_.begin(), earliest_.end(),
-                                          [&](Nanoseconds start) { return start <= time; });
+    const auto end =
+        std::ranges::partition_point(earliest_, [&](Nanoseconds start) { return start <= time; });
     return end == earliest_.begin() ? kNone : static_cast<std::size_t>(end - earliest_.begin()) - 1;
   }
 
@@ -145,21 +144,20 @@ std::vector<Attempt> from_manifest(const Facts& facts, const JobSteps& steps) {
   const Manifest& m = *facts.manifest;
   std::vector<Attempt> out;
   for (const ManifestAttempt& one : m.attempts) {
-    Attempt a;
-    a.id = one.id;
-    a.source = "manifest";
-    a.start = utc(one.start, m.timezone);
-    a.end = utc(one.end, m.timezone);
-    a.exit_code = one.exit_code;
+    Attempt a{.id = one.id,
+              .source = "manifest",
+              .start = utc(one.start, m.timezone),
+              .end = utc(one.end, m.timezone),
+              .exit_code = one.exit_code};
     for (const Host& host : one.hosts) add(a.hosts, short_host(host));
     out.push_back(std::move(a));
   }
   // A step belongs to the last attempt that began before it; without times to its folder's, or to
   // the one of its number.
   const bool timed =
-      std::all_of(out.begin(), out.end(), [](const Attempt& a) { return a.start.has_value(); }) &&
-      std::is_sorted(out.begin(), out.end(),
-                     [](const Attempt& a, const Attempt& b) { return a.start < b.start; });
+      std::ranges::all_of(out, [](const Attempt& a) { return a.start.has_value(); }) &&
+      std::ranges::is_sorted(out,
+                             [](const Attempt& a, const Attempt& b) { return a.start < b.start; });
   const std::size_t counted = steps.size() == 0 ? 0 : steps.attempt.back() + 1;
   const AttemptIndex index(out);
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -280,8 +278,8 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const Host> h
       said = true;
       now = std::string::npos;
       if (!negated) {
-        const auto it = std::find_if(out.begin(), out.end(),
-                                     [&](const Tried& t) { return t.measure == *measure; });
+        const auto it =
+            std::ranges::find_if(out, [&](const Tried& t) { return t.measure == *measure; });
         now = static_cast<std::size_t>(it - out.begin());
         if (it == out.end()) out.push_back({*measure, {}, "", {}, false});
       }
@@ -309,10 +307,10 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const Host> h
     if (list.broken) continue;
     for (const std::string& one : list.hosts) {
       const Host host = short_host(one);
-      const bool known = std::binary_search(hosts.begin(), hosts.end(), host);
-      const bool name_like =
-          host.size() > 1 && std::isalpha(static_cast<unsigned char>(host[0])) != 0 &&
-          std::any_of(host.begin(), host.end(), [](char c) { return c >= '0' && c <= '9'; });
+      const bool known = std::ranges::binary_search(hosts, host);
+      const bool name_like = host.size() > 1 &&
+                             std::isalpha(static_cast<unsigned char>(host[0])) != 0 &&
+                             std::ranges::any_of(host, [](char c) { return c >= '0' && c <= '9'; });
       if (known || (hosts.empty() && name_like)) add(out[now].hosts, host);
     }
   }
@@ -342,10 +340,7 @@ std::vector<Attempt> attempts(const Facts& facts, const JobSteps& steps) {
     a.progressed = a.furthest && best && *a.furthest > *best;
     if (a.furthest) best = std::max(best.value_or(*a.furthest), *a.furthest);
     if (manifest) a.before = parse_measures(facts.manifest->attempts[i].action_before, known);
-    const auto has = [&](Measure m) {
-      return std::find_if(a.before.begin(), a.before.end(),
-                          [&](const Tried& t) { return t.measure == m; });
-    };
+    const auto has = [&](Measure m) { return std::ranges::find(a.before, m, &Tried::measure); };
     std::vector<Host> gone;
     if (!a.hosts.empty())
       std::set_difference(last.hosts.begin(), last.hosts.end(), a.hosts.begin(), a.hosts.end(),
@@ -372,16 +367,14 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
   AttemptHistory out;
   for (std::size_t i = 0; i + 1 < attempts.size(); ++i) {
     const Attempt& a = attempts[i];
-    PastFailure f;
-    f.name = fmt::format("attempt {}", a.id);
-    f.start = a.start;
-    f.end = a.end ? a.end : attempts[i + 1].start;
-    f.furthest = a.furthest;
-    f.ended_well = a.exit_code == 0;
-    f.hosts = a.hosts;
-    f.roots = a.roots;
-    f.answers = attempts[i + 1].before;
-    out.failures.push_back(std::move(f));
+    out.failures.push_back(PastFailure{.name = fmt::format("attempt {}", a.id),
+                                       .start = a.start,
+                                       .end = a.end ? a.end : attempts[i + 1].start,
+                                       .furthest = a.furthest,
+                                       .ended_well = a.exit_code == 0,
+                                       .hosts = a.hosts,
+                                       .roots = a.roots,
+                                       .answers = attempts[i + 1].before});
   }
   if (!attempts.empty()) {
     out.first = attempts.back().first;
@@ -396,10 +389,9 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
   std::vector<PastFailure> others;
   for (const PastFailure& e : earlier) {
     const auto when = e.end ? e.end : e.start;
-    const auto same =
-        std::find_if(out.failures.begin(), out.failures.end(), [&](const PastFailure& f) {
-          return when && f.start && f.end && *f.start <= *when && *when <= *f.end;
-        });
+    const auto same = std::ranges::find_if(out.failures, [&](const PastFailure& f) {
+      return when && f.start && f.end && *f.start <= *when && *when <= *f.end;
+    });
     if (same == out.failures.end()) {
       others.push_back(e);
       continue;
@@ -407,8 +399,9 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
     same->roots.insert(same->roots.end(), e.roots.begin(), e.roots.end());
     if (!same->furthest) same->furthest = e.furthest;
     if (same->hosts.empty()) same->hosts = e.hosts;
-    if (std::all_of(same->answers.begin(), same->answers.end(),
-                    [](const Tried& t) { return t.inferred && t.measure == Measure::reattempt; }) &&
+    if (std::ranges::all_of(
+            same->answers,
+            [](const Tried& t) { return t.inferred && t.measure == Measure::reattempt; }) &&
         !e.answers.empty())
       same->answers = e.answers;
   }

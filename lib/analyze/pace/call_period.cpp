@@ -1,7 +1,6 @@
 #include "analyze/pace/call_period.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <cmath>
 #include <tuple>
 #include <unordered_map>
@@ -400,12 +399,11 @@ CallPeriod none(Text why) {
 
 CallPeriod from_lag(const LagPeriod& lag, PeriodMethod method, std::span<const Call> calls,
                     const CallPeriodParams& params) {
-  CallPeriod result;
-  result.method = method;
-  result.period = lag.period;
-  result.starts = lag.starts;
-  result.confidence = lag.confidence;
-  result.why = lag.why;
+  CallPeriod result{.method = method,
+                    .period = lag.period,
+                    .starts = lag.starts,
+                    .confidence = lag.confidence,
+                    .why = lag.why};
   measure(result, calls, params);
   if (lag.median) result.median = *lag.median;
   return result.median > 0 ? result : none(say(Phrase::clock_stands));
@@ -457,9 +455,8 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
                               : Ladder(candidates, unsized, calls).choose();
     if (choice.candidate) {
       const Candidate& c = *choice.candidate;
-      CallPeriod result;
-      result.method = PeriodMethod::anchor;
-      result.period = static_cast<std::size_t>(c.period);
+      CallPeriod result{.method = PeriodMethod::anchor,
+                        .period = static_cast<std::size_t>(c.period)};
       result.starts.assign(c.starts.begin(), c.starts.end());
       result.anchor = c.kind->symbol;
       result.burst = c.burst;

@@ -6,8 +6,6 @@
 #include <complex>
 #include <numbers>
 
-#include <fmt/format.h>
-
 #include "analyze/pace/splitmix.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -55,7 +53,7 @@ std::vector<double> screened(std::span<const std::uint32_t> symbols) {
   constexpr int kRounds = 2;
   std::vector<Complex> x(size);
   for (int round = 0; round < kRounds; ++round) {
-    std::fill(x.begin(), x.end(), Complex{});
+    std::ranges::fill(x, Complex{});
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint64_t h = mix(symbols[i] * 31ULL + static_cast<std::uint64_t>(round));
       x[i] = {h & 1 ? 1.0 : -1.0, h & 2 ? 1.0 : -1.0};

@@ -43,8 +43,7 @@ std::optional<std::size_t> JobCheckpoints::steps_before(const CheckpointRow& row
   }
   const auto until = [](const auto& sorted, std::int64_t key) {
     const auto at =
-        std::upper_bound(sorted.begin(), sorted.end(), key,
-                         [](std::int64_t k, const auto& entry) { return k < entry.first; });
+        std::ranges::upper_bound(sorted, key, {}, [](const auto& entry) { return entry.first; });
     return at == sorted.begin() ? std::size_t{0} : std::prev(at)->second + 1;
   };
   const auto offset = row.time.clock == Clock::none

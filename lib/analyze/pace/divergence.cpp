@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <limits>
 #include <set>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -51,7 +50,7 @@ bool rises(std::span<const double> loss, const DivergenceParams& params) {
 // The program itself said that its numbers are none: losses may still be printed as numbers while
 // gradients overflow and the loss scale falls to its minimum.
 bool stopped_on_numbers(std::span<const Finding> classified) {
-  return std::any_of(classified.begin(), classified.end(), [](const Finding& f) {
+  return std::ranges::any_of(classified, [](const Finding& f) {
     return f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
            f.traits.has(Trait::nan_stop);
   });
@@ -78,21 +77,19 @@ std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& ste
   std::transform(good.begin(), good.end(), loss.begin(),
                  [&](std::size_t i) { return steps.loss[i]; });
   const std::vector<double> smooth = smoothed(loss, params.window);
-  const auto lowest =
-      static_cast<std::size_t>(std::min_element(smooth.begin(), smooth.end()) - smooth.begin());
+  const auto lowest = static_cast<std::size_t>(std::ranges::min_element(smooth) - smooth.begin());
   if (good.size() - lowest < params.least || !rises(std::span(smooth).subspan(lowest), params))
     return {};
 
-  Finding f;
-  f.id = "divergence/loss";
-  f.analysis = Analysis::divergence;
-  f.subject = {SubjectKind::job, "job"};
-  f.event_class = "loss_diverged";
-  f.symptom = Symptom::nan_value;
-  f.severity = Severity::warning;
-  f.role = Role::confirmation;
-  f.scope = Scope::job_wide;
-  f.confidence = confidence::kDiverged;
+  Finding f{.id = "divergence/loss",
+            .analysis = Analysis::divergence,
+            .subject = {SubjectKind::job, "job"},
+            .event_class = "loss_diverged",
+            .symptom = Symptom::nan_value,
+            .severity = Severity::warning,
+            .role = Role::confirmation,
+            .scope = Scope::job_wide,
+            .confidence = confidence::kDiverged};
   const std::size_t from = good[lowest], to = good.back();
   if (steps.time[from] != kNoValue) f.start = steps.time[from];
   const std::size_t last = bad == steps.size() ? to : bad;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -91,9 +89,7 @@ class Job {
         ++bad;
         continue;
       }
-      Step s;
-      s.attempt = r.attempt;
-      s.iteration = r.iteration;
+      Step s{.attempt = r.attempt, .iteration = r.iteration};
       if (r.end && (*r.end > kFar || *r.end < -kFar))
         ++far;
       else if (r.end) {
@@ -133,19 +129,16 @@ class Job {
       before = &s;
     }
     if (back) note(say(Phrase::clock_went_back, back));
-    sort_rows(steps_, [](const Step& a, const Step& b) {
-      return std::pair(a.end, a.iteration) < std::pair(b.end, b.iteration);
-    });
+    sort_by(steps_, [](const Step& a) { return std::pair(a.end, a.iteration); });
   }
 
   void make_runs() {
-    const bool told = std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) {
-      return s.attempt != steps_.front().attempt;
-    });
+    const bool told = std::ranges::any_of(
+        steps_, [&](const Step& s) { return s.attempt != steps_.front().attempt; });
     if (told) {
       const auto order = attempt_order();
       for (Step& s : steps_) s.run = order.at(s.attempt);
-      sort_rows(steps_, [](const Step& a, const Step& b) { return a.run < b.run; });
+      sort_by(steps_, &Step::run);
     }
     std::size_t same = 0;
     std::vector<Step> kept;
@@ -367,9 +360,7 @@ class Job {
   void curves() {
     std::vector<const Step*> by_time;
     for (const Step& s : steps_) by_time.push_back(&s);
-    sort_rows(by_time, [](const Step* a, const Step* b) {
-      return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-    });
+    sort_by(by_time, [](const Step* a) { return std::pair(a->begin, a->end); });
     std::vector<Nanoseconds> begins, ends;
     std::vector<double> sums{0}, rates;
     Nanoseconds taken = INT64_MIN;

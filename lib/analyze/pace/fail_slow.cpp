@@ -6,8 +6,6 @@
 #include <map>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "analyze/pace/pauses.hpp"
 #include "analyze/pace/regimes.hpp"
 #include "model/phrases.hpp"
@@ -239,7 +237,7 @@ class Judge {
       for (const std::size_t m : found.members)
         lengths.push_back(static_cast<double>(long_ones[m].length));
       const double length = median_of(lengths);
-      if (std::any_of(lengths.begin(), lengths.end(), [&](double l) {
+      if (std::ranges::any_of(lengths, [&](double l) {
             return std::abs(l - length) > std::max(3.0, 0.15 * length);
           }))
         continue;
@@ -269,7 +267,7 @@ class Judge {
       else
         ++out_.stalls;
     }
-    sort_rows(out_.pauses, [](const Pause& a, const Pause& b) { return a.first < b.first; });
+    sort_by(out_.pauses, &Pause::first);
   }
 
   // A regime that began with the last iterations: too young to be told from a stall.
@@ -335,16 +333,6 @@ std::vector<std::size_t> restarts(const IterationTimes& in, const FailSlowParams
 }
 
 }  // namespace
-
-std::string_view name(SlowInterval::Shape shape) {
-  switch (shape) {
-    case SlowInterval::Shape::step: return "step";
-    case SlowInterval::Shape::ladder: return "ladder";
-    case SlowInterval::Shape::drift: return "drift";
-    case SlowInterval::Shape::compound: return "compound";
-  }
-  return "step";
-}
 
 FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& params) {
   FailSlow out;

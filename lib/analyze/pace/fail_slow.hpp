@@ -39,10 +39,10 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "analyze/pace/run_length.hpp"
+#include "model/enum_name.hpp"
 #include "model/text.hpp"
 
 namespace culprit::analyze {
@@ -127,6 +127,6 @@ struct FailSlow {
 
 FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& params = {});
 
-std::string_view name(SlowInterval::Shape shape);
+constexpr std::string_view name(SlowInterval::Shape shape) { return enum_name(shape); }
 
 }  // namespace culprit::analyze

@@ -4,8 +4,6 @@
 #include <map>
 #include <vector>
 
-#include "analyze/pace/regimes.hpp"
-
 namespace culprit::analyze {
 
 namespace {

@@ -2,9 +2,7 @@
 // grew on all of them says where to look, at the data, at the network or at the program.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "analyze/pace/slow_rank_parts.hpp"

@@ -1,8 +1,6 @@
 #include "analyze/pace/job_calls.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <tuple>
 
@@ -39,9 +37,8 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
   std::map<Caller, std::size_t> timed;
   for (const HistoryRow& h : histories)
     if (facts.counts(facts.member(h.member)))
-      timed[caller_of(facts, h)] += static_cast<std::size_t>(
-          std::count_if(h.entries.begin(), h.entries.end(),
-                        [](const HistoryEntry& e) { return e.created_ns != 0; }));
+      timed[caller_of(facts, h)] += static_cast<std::size_t>(std::ranges::count_if(
+          h.entries, [](const HistoryEntry& e) { return e.created_ns != 0; }));
   const Caller* most = nullptr;
   std::size_t calls = 0;
   for (const auto& [caller, n] : timed)
@@ -72,7 +69,7 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
       out.calls.push_back(call);
     }
   }
-  sort_rows(out.calls, [](const Call& a, const Call& b) { return a.time < b.time; });
+  sort_by(out.calls, &Call::time);
   return out;
 }
 

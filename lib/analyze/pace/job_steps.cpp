@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 
 #include "model/sort.hpp"
@@ -82,7 +81,7 @@ void durations_from_times(JobSteps& steps, std::span<const Nanoseconds> times) {
     found[i] = static_cast<double>(took) / 1e6 / static_cast<double>(n);
     from = i;
   }
-  if (std::all_of(found.begin(), found.end(), [](double v) { return std::isnan(v); })) return;
+  if (std::ranges::all_of(found, [](double v) { return std::isnan(v); })) return;
   steps.ms = std::move(found);
   steps.from_times = true;
 }
@@ -92,9 +91,7 @@ constexpr double kFarthest = 1e17;  // three years; more are numbers that lie
 // Times by dead reckoning, where no step of a log prints one: its first dated line, and the
 // durations since then. Late by what the program does between its start and its first step.
 void times_from_durations(const Facts& facts, JobSteps& steps) {
-  if (std::any_of(steps.time.begin(), steps.time.end(),
-                  [](Nanoseconds t) { return t != kNoValue; }))
-    return;
+  if (std::ranges::any_of(steps.time, [](Nanoseconds t) { return t != kNoValue; })) return;
   Nanoseconds at = kNoValue;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (i == 0 || steps.attempt[i] != steps.attempt[i - 1]) {
@@ -133,23 +130,20 @@ std::vector<MemberId> step_logs(const Facts& facts) {
   }
   static constexpr Rank kLast{1'000'000'000};
   // A log that says how long a step took is worth more than one that must be timed.
-  sort_rows(all, [](const Candidate& a, const Candidate& b) {
+  sort_by(all, [](const Candidate& a) {
     return std::tuple(!a.span->last.iteration_ms, ~a.span->rows, a.member->rank.value_or(kLast),
-                      a.member->order) < std::tuple(!b.span->last.iteration_ms, ~b.span->rows,
-                                                    b.member->rank.value_or(kLast),
-                                                    b.member->order);
+                      a.member->order);
   });
   std::vector<Candidate> chosen;
   for (const Candidate& c : all) {
-    const bool another_time =
-        std::all_of(chosen.begin(), chosen.end(), [&](const Candidate& other) {
-          const bool timed = c.span->first.time_ns && other.span->first.time_ns;
-          if (timed) return !overlap(*c.span, *other.span);
-          if (c.member->attempt && other.member->attempt)
-            return *c.member->attempt != *other.member->attempt;
-          return c.member->rank == other.member->rank && c.member->host == other.member->host &&
-                 counts_on(*c.span, *other.span);
-        });
+    const bool another_time = std::ranges::all_of(chosen, [&](const Candidate& other) {
+      const bool timed = c.span->first.time_ns && other.span->first.time_ns;
+      if (timed) return !overlap(*c.span, *other.span);
+      if (c.member->attempt && other.member->attempt)
+        return *c.member->attempt != *other.member->attempt;
+      return c.member->rank == other.member->rank && c.member->host == other.member->host &&
+             counts_on(*c.span, *other.span);
+    });
     if (another_time) chosen.push_back(c);
   }
   sort_rows(chosen, [](const Candidate& a, const Candidate& b) {
@@ -180,8 +174,8 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
     if (out.size() > 0) ++attempt;
     // Beside lines that count the steps, those that do not (a dictionary of losses) tell of the
     // same steps.
-    const bool counted = std::any_of(table.iteration.begin(), table.iteration.end(),
-                                     [](std::int64_t it) { return it != kNoValue; });
+    const bool counted =
+        std::ranges::any_of(table.iteration, [](std::int64_t it) { return it != kNoValue; });
     for (std::size_t i = 0; i < table.size(); ++i) {
       const std::int64_t it = table.iteration[i];
       if (counted && it == kNoValue && std::isnan(table.iteration_ms[i])) {
@@ -217,7 +211,7 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
     }
   }
   const auto printed = static_cast<std::size_t>(
-      std::count_if(out.ms.begin(), out.ms.end(), [](double v) { return !std::isnan(v); }));
+      std::ranges::count_if(out.ms, [](double v) { return !std::isnan(v); }));
   if (printed * 2 < out.size())
     durations_from_times(out, as_printed);
   else

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <tuple>
-
-#include <fmt/format.h>
 
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -19,9 +16,9 @@ class RunningMedian {
   explicit RunningMedian(std::size_t window) : window_(std::max<std::size_t>(1, window)) {}
   void add(double v) {
     order_.push_back(v);
-    sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), v), v);
+    sorted_.insert(std::ranges::upper_bound(sorted_, v), v);
     if (order_.size() <= window_) return;
-    sorted_.erase(std::lower_bound(sorted_.begin(), sorted_.end(), order_.front()));
+    sorted_.erase(std::ranges::lower_bound(sorted_, order_.front()));
     order_.pop_front();
   }
   std::size_t size() const { return sorted_.size(); }
@@ -72,7 +69,7 @@ LossSignals loss_signals(std::span<const LossRecord> rows,
        {std::pair(&LossRecord::loss, "loss"), std::pair(&LossRecord::grad_norm, "grad_norm")})
     for (Spike& s : spikes_of(rows, metric, name, params, out.notes))
       out.spikes.push_back(std::move(s));
-  sort_rows(out.spikes, [](const Spike& a, const Spike& b) { return a.first < b.first; });
+  sort_by(out.spikes, &Spike::first);
 
   std::optional<std::int64_t> good;
   for (const LossRecord& r : rows) {

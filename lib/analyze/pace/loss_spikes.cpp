@@ -40,18 +40,15 @@ std::vector<Finding> loss_spike_findings(const Facts& facts, const JobSteps& ste
   if (spikes.empty()) return {};
   const Spike& spike = spikes.back();
   const auto row_of = [&](std::int64_t iteration) {
-    return static_cast<std::size_t>(
-        std::find_if(rows.begin(), rows.end(),
-                     [&](const LossRecord& r) { return r.iteration == iteration; }) -
-        rows.begin());
+    return static_cast<std::size_t>(std::ranges::find(rows, iteration, &LossRecord::iteration) -
+                                    rows.begin());
   };
   const std::size_t from = row_of(spike.first), to = row_of(spike.last);
   if (!beyond_noise(rows, from, spike, params)) return {};
 
-  Finding f;
-  f.id = "loss_spike/loss";
-  f.analysis = Analysis::divergence;
-  f.subject = {SubjectKind::job, "job"};
+  Finding f{.id = "loss_spike/loss",
+            .analysis = Analysis::divergence,
+            .subject = {SubjectKind::job, "job"}};
   const bool open = to + 1 == rows.size() && spike.rows >= params.stays;
   f.event_class = open ? "loss_jumped" : "loss_spike";
   f.symptom = Symptom::nan_value;

@@ -1,7 +1,6 @@
 #include "analyze/pace/pauses.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "model/sort.hpp"
 

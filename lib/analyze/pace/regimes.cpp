@@ -22,10 +22,8 @@ std::vector<double> running_median(std::span<const double> y) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t want_from = i > kWindow / 2 ? i - kWindow / 2 : 0;
     const std::size_t want_to = std::min(n, i + kWindow / 2 + 1);
-    for (; to < want_to; ++to)
-      window.insert(std::upper_bound(window.begin(), window.end(), y[to]), y[to]);
-    for (; from < want_from; ++from)
-      window.erase(std::lower_bound(window.begin(), window.end(), y[from]));
+    for (; to < want_to; ++to) window.insert(std::ranges::upper_bound(window, y[to]), y[to]);
+    for (; from < want_from; ++from) window.erase(std::ranges::lower_bound(window, y[from]));
     out[i] = window[window.size() / 2];
   }
   return out;
@@ -45,9 +43,8 @@ void join(std::vector<Segment>& segments, std::size_t left, std::span<const doub
 // The shortest first, into the neighbour nearest in level.
 void join_short(std::vector<Segment>& segments, std::size_t least, std::span<const double> y) {
   while (segments.size() > 1) {
-    const auto it = std::min_element(
-        segments.begin(), segments.end(),
-        [](const Segment& a, const Segment& b) { return a.end - a.start < b.end - b.start; });
+    const auto it =
+        std::ranges::min_element(segments, {}, [](const Segment& a) { return a.end - a.start; });
     if (it->end - it->start >= least) break;
     const auto i = static_cast<std::size_t>(it - segments.begin());
     const double to_left = i > 0 ? std::abs(segments[i - 1].level - it->level)

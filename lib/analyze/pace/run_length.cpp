@@ -207,7 +207,7 @@ void RunLengths::open() {
 
 double RunLengths::probability(std::size_t run_length) const {
   if (run_length > time_) return 0;
-  const auto it = std::lower_bound(start_.begin(), start_.end(), time_ - run_length);
+  const auto it = std::ranges::lower_bound(start_, time_ - run_length);
   return it == start_.end() || *it != time_ - run_length
              ? 0
              : std::exp(log_p_[static_cast<std::size_t>(it - start_.begin())]);

@@ -59,7 +59,6 @@ class RunLengths {
   // The start of the most probable run that holds a sample, and the mass of the starts within
   // `window` of it.
   std::size_t best_start() const { return best_start_; }
-  double best_mass() const { return best_mass_; }
   // A change point that the last sample confirmed.
   std::optional<std::size_t> change() const { return change_; }
 

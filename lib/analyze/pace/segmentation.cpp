@@ -287,7 +287,7 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series,
   std::vector<double> score(size + 1, 0);
   std::vector<std::uint32_t> from(size + 1, 0);
   for (std::size_t t = 0; t < size; ++t) {
-    const bool present = std::any_of(series.begin(), series.end(), [&](const auto& dimension) {
+    const bool present = std::ranges::any_of(series, [&](const auto& dimension) {
       return t < dimension.size() && std::isfinite(dimension[t]);
     });
     if (t == 0 || present)  // a regime may begin with this sample
@@ -300,7 +300,7 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series,
 
   std::vector<std::size_t> out;
   for (std::size_t t = size; from[t] > 0; t = from[t]) out.push_back(from[t]);
-  std::reverse(out.begin(), out.end());
+  std::ranges::reverse(out);
   return out;
 }
 

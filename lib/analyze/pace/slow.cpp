@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 
 #include "analyze/facts/job_life.hpp"
 #include "analyze/metrics/crowd.hpp"
+#include "model/contains.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -138,9 +138,8 @@ class Joined {
     const double cost = interval_cost_ms(steps_, interval);
     const double share = total_ > 0 ? cost / total_ : 0;
     // An attempt that ends slow, followed by one that is not: over, too.
-    const bool next_is_slow =
-        std::any_of(report_.intervals.begin(), report_.intervals.end(),
-                    [&](const SlowInterval& other) { return other.start == interval.end; });
+    const bool next_is_slow = std::ranges::any_of(
+        report_.intervals, [&](const SlowInterval& other) { return other.start == interval.end; });
     const bool over =
         interval.relieved ||
         (interval.end + FailSlowParams{}.min_regime <= steps_.size() && !next_is_slow);
@@ -151,18 +150,17 @@ class Joined {
     if (!over) rounds(leads);
     settle(leads);
 
-    SlowFacts slow;
-    slow.from_calls = steps_.from_calls;
-    slow.baseline_ms = interval.baseline;
-    slow.level_ms = interval.level;
-    slow.factor = interval.factor;
-    slow.first = iteration_at(interval.start);
-    slow.last = iteration_at(last);
-    slow.cost_s = cost / 1e3;
-    slow.share = share;
-    slow.over = over;
-    slow.shape = std::string(name(interval.shape));
-    slow.transient = transient;
+    SlowFacts slow{.first = iteration_at(interval.start),
+                   .last = iteration_at(last),
+                   .baseline_ms = interval.baseline,
+                   .level_ms = interval.level,
+                   .factor = interval.factor,
+                   .cost_s = cost / 1e3,
+                   .share = share,
+                   .over = over,
+                   .transient = transient,
+                   .shape = std::string(name(interval.shape)),
+                   .from_calls = steps_.from_calls};
     if (facts_.world_size > 0)
       slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
     slow.from_start = interval.from_start || first_of_attempt;
@@ -256,10 +254,9 @@ class Joined {
           parts != nullptr) {
         f.why += say(Phrase::and_besides, c.title);
       }
-      const bool within =
-          !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](Rank r) {
-            return std::binary_search(c.ranks.begin(), c.ranks.end(), r);
-          });
+      const bool within = !f.ranks.empty() && std::ranges::all_of(f.ranks, [&](Rank r) {
+        return std::ranges::binary_search(c.ranks, r);
+      });
       if (c.analysis == Analysis::slow_group && within) {
         f.why += say(Phrase::group_of_it, c.subject.id, c.title);
         f.leads_to.push_back(c.id);
@@ -272,9 +269,7 @@ class Joined {
     if (own == nullptr) return out;
     const SlowParts* parts = &own->parts;
     if (parts->answer != SlowPartsAnswer::ranks || parts->ranks.empty()) return out;
-    Lead lead;
-    lead.ranks = parts->ranks;
-    lead.own_work = true;
+    Lead lead{.ranks = parts->ranks, .own_work = true};
     // Explained in full and against its own past is as sure as one source gets.
     lead.confidence = parts->against_outside && parts->explains >= confidence::kExplainsAll
                           ? confidence::kSlowAgainstOutside
@@ -292,8 +287,7 @@ class Joined {
     lead.evidence = own->evidence;
     std::vector<double> theirs, others;
     for (const RankExcess& r : parts->all)
-      (std::binary_search(parts->ranks.begin(), parts->ranks.end(), r.rank) ? theirs : others)
-          .push_back(r.own_inside);
+      (std::ranges::binary_search(parts->ranks, r.rank) ? theirs : others).push_back(r.own_inside);
     lead.reason = say(Phrase::spends_more, parts->ranks.size(), parts->excess_ms, parts->part);
     if (!theirs.empty() && !others.empty())
       lead.reason +=
@@ -323,8 +317,7 @@ class Joined {
   // which hardware holds a GPU down does: an idle one has none.
   bool may_explain(const MetricOutlier& o, const std::optional<Nanoseconds>& start,
                    const std::optional<Nanoseconds>& end) const {
-    if (!job_hosts_.empty() && !o.host.empty() &&
-        !std::binary_search(job_hosts_.begin(), job_hosts_.end(), o.host))
+    if (!job_hosts_.empty() && !o.host.empty() && !std::ranges::binary_search(job_hosts_, o.host))
       return false;
     if (o.outlier.start == kNoValue || !start || !end) return o.known->zero_above.has_value();
     return o.outlier.start >= *start && o.outlier.start <= *end;
@@ -393,16 +386,15 @@ class Joined {
       for (Lead& lead : leads)
         if (lead.host == c.host) known = &lead;
       if (known == nullptr) {
-        Lead lead;
-        lead.subject = c.subject.kind == SubjectKind::gpu || c.subject.kind == SubjectKind::nic
-                           ? c.subject
-                           : Subject{SubjectKind::host, *c.host};
-        lead.host = c.host;
-        lead.ranks = c.ranks;
-        lead.confidence = confidence::kSlowByMetrics;
-        lead.reason = say(Phrase::reports_fault, c.title);
-        lead.advice = c.advice;
-        leads.push_back(std::move(lead));
+        leads.push_back(
+            Lead{.subject = c.subject.kind == SubjectKind::gpu || c.subject.kind == SubjectKind::nic
+                                ? c.subject
+                                : Subject{SubjectKind::host, *c.host},
+                 .host = c.host,
+                 .ranks = c.ranks,
+                 .confidence = confidence::kSlowByMetrics,
+                 .reason = say(Phrase::reports_fault, c.title),
+                 .advice = c.advice});
         known = &leads.back();
       } else {
         known->confidence =
@@ -425,13 +417,10 @@ class Joined {
       if (c.analysis != Analysis::stacks || c.outcome != Outcome::fired ||
           c.event_class != "slow_group" || c.ranks.empty())
         continue;
-      const auto within = [&](Rank r) {
-        return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end();
-      };
+      const auto within = [&](Rank r) { return contains(c.ranks, r); };
       bool borne_out = false;
       for (Lead& lead : leads) {
-        if (lead.ranks.empty() || !std::all_of(lead.ranks.begin(), lead.ranks.end(), within))
-          continue;
+        if (lead.ranks.empty() || !std::ranges::all_of(lead.ranks, within)) continue;
         lead.confidence = std::max(
             lead.confidence, lead.own_work ? confidence::kSlowStacksToo : confidence::kSlowByParts);
         lead.findings.push_back(c.id);
@@ -463,9 +452,7 @@ class Joined {
       if (lead.host) hosts.insert(*lead.host);
     if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1)
       std::erase_if(leads, [](const Lead& lead) { return !lead.own_work; });
-    sort_rows(leads, [](const Lead& a, const Lead& b) {
-      return std::tuple(-a.confidence, a.subject) < std::tuple(-b.confidence, b.subject);
-    });
+    sort_by(leads, [](const Lead& a) { return std::tuple(-a.confidence, a.subject); });
     if (leads.size() > params_.most) leads.resize(params_.most);
   }
 
@@ -474,17 +461,15 @@ class Joined {
   bool differ(const Lead& a, const Lead& b) const {
     if (a.host && b.host) return a.host != b.host;
     if (a.ranks.empty() || b.ranks.empty()) return !a.own_work && !b.own_work;
-    return std::none_of(a.ranks.begin(), a.ranks.end(), [&](Rank r) {
-      return std::find(b.ranks.begin(), b.ranks.end(), r) != b.ranks.end();
-    });
+    return std::ranges::none_of(a.ranks, [&](Rank r) { return contains(b.ranks, r); });
   }
 
   bool same_entity(const Lead& lead, const MetricOutlier& o) const {
     const Subject subject = subject_of(o);
     if (lead.subject == subject) return true;
     if (subject.kind == SubjectKind::rank)
-      return std::any_of(lead.ranks.begin(), lead.ranks.end(),
-                         [&](Rank r) { return std::to_string(number_of(r)) == subject.id; });
+      return std::ranges::any_of(
+          lead.ranks, [&](Rank r) { return std::to_string(number_of(r)) == subject.id; });
     if (!lead.host || *lead.host != o.host) return false;
     // A GPU by its index, where ranks count GPUs: one GPU a rank.
     const std::size_t index = subject.id.find("/gpu");
@@ -544,15 +529,14 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps,
   std::vector<Finding> out =
       Joined(facts, steps, report, own, metrics, classified, params).findings();
   if (!out.empty()) return out;
-  Finding f;
-  f.analysis = Analysis::slow;
-  f.event_class = "slow/interval";
-  f.subject = {SubjectKind::job, "job"};
-  f.scope = Scope::job_wide;
-  f.id = "slow/none";
-  f.count = steps.size();
-  f.outcome = report.enough ? Outcome::ruled_out : Outcome::not_enough_evidence;
-  f.title = say(Phrase::pace_of_job);
+  Finding f{.id = "slow/none",
+            .analysis = Analysis::slow,
+            .outcome = report.enough ? Outcome::ruled_out : Outcome::not_enough_evidence,
+            .subject = {SubjectKind::job, "job"},
+            .event_class = "slow/interval",
+            .scope = Scope::job_wide,
+            .title = say(Phrase::pace_of_job),
+            .count = steps.size()};
   double usual = 0;
   std::size_t longest = 0;
   for (const AttemptPace& a : report.attempts)

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"

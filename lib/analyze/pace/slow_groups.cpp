@@ -9,7 +9,6 @@
 #include "analyze/hang/collectives.hpp"
 #include "analyze/metrics/crowd.hpp"
 #include "analyze/facts/topology.hpp"
-#include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 

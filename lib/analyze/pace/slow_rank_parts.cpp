@@ -5,8 +5,6 @@
 #include <limits>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "analyze/pace/regimes.hpp"
 #include "model/ranges.hpp"
 #include "model/phrases.hpp"
@@ -169,8 +167,7 @@ std::string most_risen_part(const SlowPartsInput& input, const SlowPartsParams& 
                             const SlowParts& result) {
   std::map<std::string, std::vector<double>> rises;
   for (const PartSeries& p : input.parts) {
-    if (params.kind(p.name) != PartKind::own ||
-        !std::binary_search(result.ranks.begin(), result.ranks.end(), p.rank))
+    if (params.kind(p.name) != PartKind::own || !std::ranges::binary_search(result.ranks, p.rank))
       continue;
     const Halves h = halves(p.ms, input);
     if (h.within)

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::analyze {
@@ -53,9 +54,8 @@ std::vector<WorkerPlace> places_of(const Topology& topology, std::span<const Par
 }
 
 OperationKind operation_of(std::string_view name) {
-  return name.find("data") != std::string_view::npos || name.find("batch") != std::string_view::npos
-             ? OperationKind::data
-             : OperationKind::forward;
+  return contains(name, "data") || contains(name, "batch") ? OperationKind::data
+                                                           : OperationKind::forward;
 }
 
 std::string share_text(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -74,7 +74,7 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
     const std::int64_t first = steps.iteration[interval.start],
                        last = steps.iteration[interval.end - 1];
     if (first == kNoValue || last == kNoValue) continue;
-    const auto from = std::lower_bound(iterations.begin(), iterations.end(), first),
+    const auto from = std::ranges::lower_bound(iterations, first),
                to = std::upper_bound(from, iterations.end(), last);
     const auto count = static_cast<std::size_t>(to - from);
     const std::size_t every =
@@ -89,16 +89,15 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
       }
     }
     const WhatIf answer = what_if(operations, places, params.simulation);
-    Finding f;
-    f.analysis = Analysis::what_if;
-    f.event_class = "what_if/shares";
-    f.id = fmt::format("what_if/{}", first);
-    f.subject = {SubjectKind::job, "job"};
-    f.scope = Scope::job_wide;
-    f.symptom = Symptom::mfu_decline;
-    f.outcome = answer.answer == WhatIfAnswer::not_enough    ? Outcome::not_enough_evidence
-                : answer.answer == WhatIfAnswer::no_slowdown ? Outcome::ruled_out
-                                                             : Outcome::fired;
+    Finding f{.id = fmt::format("what_if/{}", first),
+              .analysis = Analysis::what_if,
+              .outcome = answer.answer == WhatIfAnswer::not_enough    ? Outcome::not_enough_evidence
+                         : answer.answer == WhatIfAnswer::no_slowdown ? Outcome::ruled_out
+                                                                      : Outcome::fired,
+              .subject = {SubjectKind::job, "job"},
+              .event_class = "what_if/shares",
+              .symptom = Symptom::mfu_decline,
+              .scope = Scope::job_wide};
     f.confidence = f.outcome == Outcome::fired ? confidence::kSlowSimulated : 0;
     f.why = answer.why;
     f.count = count;

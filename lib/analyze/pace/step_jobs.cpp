@@ -1,6 +1,5 @@
 #include "analyze/pace/step_jobs.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>

@@ -5,8 +5,6 @@
 #include <limits>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "analyze/pace/pipeline_step.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"

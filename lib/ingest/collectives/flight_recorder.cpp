@@ -6,7 +6,6 @@
 // processes share, pg_status by a counter of the process; the two meet in the entries.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <unordered_map>
@@ -19,6 +18,9 @@
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/collectives/pickle.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
+#include "model/number.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
@@ -44,12 +46,7 @@ std::optional<std::int64_t> integer(const Value& v) {
       if (std::abs(v.real) < 9e15 && v.real == std::floor(v.real))
         return static_cast<std::int64_t>(v.real);
       return std::nullopt;
-    case RecorderKind::text: {
-      std::int64_t n = 0;
-      const auto [end, error] = std::from_chars(v.bytes, v.bytes + v.length, n);
-      if (error == std::errc{} && end == v.bytes + v.length && v.length != 0) return n;
-      return std::nullopt;
-    }
+    case RecorderKind::text: return whole_number<std::int64_t>(v.text());
     default: return std::nullopt;
   }
 }
@@ -172,38 +169,36 @@ enum class RecorderField : std::uint8_t {
   count_
 };
 
+// In the order of the fields.
+constexpr std::string_view kRecorderKeys[] = {"",
+                                              "record_id",
+                                              "pg_id",
+                                              "process_group",
+                                              "thread_name",
+                                              "thread_id",
+                                              "collective_seq_id",
+                                              "p2p_seq_id",
+                                              "seq_id",
+                                              "profiling_name",
+                                              "time_created_ns",
+                                              "input_sizes",
+                                              "input_dtypes",
+                                              "output_sizes",
+                                              "output_dtypes",
+                                              "state",
+                                              "time_discovered_started_ns",
+                                              "time_discovered_completed_ns",
+                                              "duration_ms",
+                                              "retired",
+                                              "timeout_ms",
+                                              "is_p2p",
+                                              "frames"};
+static_assert(std::size(kRecorderKeys) == static_cast<std::size_t>(RecorderField::count_));
+
 RecorderField field_named(std::string_view key) {
-  struct Name {
-    std::string_view key;
-    RecorderField field;
-  };
-  static constexpr Name kNames[] = {
-      {"record_id", RecorderField::record_id},
-      {"pg_id", RecorderField::pg_id},
-      {"process_group", RecorderField::process_group},
-      {"thread_name", RecorderField::thread_name},
-      {"thread_id", RecorderField::thread_id},
-      {"collective_seq_id", RecorderField::collective_seq},
-      {"p2p_seq_id", RecorderField::p2p_seq},
-      {"seq_id", RecorderField::seq},
-      {"profiling_name", RecorderField::profiling_name},
-      {"time_created_ns", RecorderField::created},
-      {"input_sizes", RecorderField::input_sizes},
-      {"input_dtypes", RecorderField::input_types},
-      {"output_sizes", RecorderField::output_sizes},
-      {"output_dtypes", RecorderField::output_types},
-      {"state", RecorderField::state},
-      {"time_discovered_started_ns", RecorderField::started},
-      {"time_discovered_completed_ns", RecorderField::completed},
-      {"duration_ms", RecorderField::duration},
-      {"retired", RecorderField::retired},
-      {"timeout_ms", RecorderField::timeout},
-      {"is_p2p", RecorderField::is_p2p},
-      {"frames", RecorderField::frames},
-  };
-  for (const Name& name : kNames)
-    if (name.key == key) return name.field;
-  return RecorderField::other;
+  const auto* at = std::ranges::find(kRecorderKeys, key);
+  return at == std::end(kRecorderKeys) ? RecorderField::other
+                                       : static_cast<RecorderField>(at - std::begin(kRecorderKeys));
 }
 
 struct RecorderEntry {
@@ -253,7 +248,7 @@ class RecorderDump {
     else
       read_pickle(bytes_, tree_);
     reading_.cut = tree_.truncated;
-    if (tree_.problem.find(".refused_") != std::string::npos) return tree_.problem;
+    if (contains(tree_.problem, ".refused_")) return tree_.problem;
     if (!top_level()) return tree_.problem.empty() ? "recorder.not_a_dump" : tree_.problem;
     if (tree_.truncated)
       reject(tree_.problem, tree_.problem_at,
@@ -321,7 +316,7 @@ class RecorderDump {
           if (!line::parse_digits(text.substr(at), used, rank)) return {};
           at += used;
           out.push_back(Rank(rank));
-        } else if (std::string_view("[](){}, \t").find(text[at]) != std::string_view::npos) {
+        } else if (contains(std::string_view("[](){}, \t"), text[at])) {
           ++at;
         } else {
           return {};
@@ -337,8 +332,7 @@ class RecorderDump {
       });
       if (!good) return {};
     }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
+    sort_unique(out);
     return out;
   }
 
@@ -469,8 +463,7 @@ class RecorderDump {
     const auto later = [](const RecorderEntry& a, const RecorderEntry& b) {
       return a.record < b.record;
     };
-    if (!std::is_sorted(entries_.begin(), entries_.end(), later))
-      std::stable_sort(entries_.begin(), entries_.end(), later);
+    if (!std::ranges::is_sorted(entries_, later)) std::ranges::stable_sort(entries_, later);
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
       groups_[entries_[i].group].entries.push_back(i);
   }
@@ -531,9 +524,7 @@ class RecorderDump {
   // the launch itself is an entry too, with the same sequence number, and it is the one that
   // completes.
   void settle_coalesced() {
-    if (std::none_of(operations_.begin(), operations_.end(),
-                     [](const Operation& o) { return o.coalesced; }))
-      return;
+    if (std::ranges::none_of(operations_, &Operation::coalesced)) return;
     std::map<std::tuple<std::uint32_t, bool, std::int64_t>, std::uint32_t> launches;
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
       if (const RecorderEntry& e = entries_[i]; operations_[e.operation].coalesced)
@@ -557,9 +548,7 @@ class RecorderDump {
       if (!spend()) return false;
       if (!v.is_dict() || tree_.partial(v) || tree_.nodes[v.node].count > kMostRecorderKeys)
         return true;
-      Status status;
-      status.id = spelt(key);
-      status.node = v.node;
+      Status status{.id = spelt(key), .node = v.node};
       const auto number = [&](std::string_view name) {
         return std::max(integer(tree_.find(v, name)).value_or(kUnknownSequence), kUnknownSequence);
       };
@@ -576,10 +565,8 @@ class RecorderDump {
   }
 
   static std::optional<std::int64_t> decimal(const std::string& text) {
-    std::int64_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    return error == std::errc{} && end == text.data() + text.size() && n >= 0 ? std::optional(n)
-                                                                              : std::nullopt;
+    const auto n = whole_number<std::int64_t>(text);
+    return n >= 0 ? n : std::nullopt;
   }
 
   // Entries tell which counter is which name. Where they do not: a name that is a number is a
@@ -613,8 +600,8 @@ class RecorderDump {
         whole = false;
     }
     if (whole && names.size() == ids.size() && !names.empty()) {
-      std::sort(names.begin(), names.end());
-      std::sort(ids.begin(), ids.end());
+      std::ranges::sort(names);
+      std::ranges::sort(ids);
       // The default group is the first in both.
       bool agree = names[0].first == 0 && ids[0].first == 0;
       for (std::size_t i = 0; i < names.size(); ++i) {
@@ -658,7 +645,7 @@ class RecorderDump {
     if (!rank_) return;
     for (const Group& group : groups_) {
       if (!group.configured || group.row.ranks.empty() ||
-          std::binary_search(group.row.ranks.begin(), group.row.ranks.end(), *rank_))
+          std::ranges::binary_search(group.row.ranks, *rank_))
         continue;
       reject("recorder.rank_contradicted", 0,
              fmt::format("rank {} by the name of the file, but group {} has other ranks", *rank_,
@@ -669,22 +656,22 @@ class RecorderDump {
   }
 
   void tell() {
-    RecorderRow row;
-    row.place = {member_.id, json_ ? 1u : 0u, 0,
-                 static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size(), 1u << 30))};
-    row.source = CollectiveSource::recorder;
-    row.encoding = json_ ? "json" : "pickle";
-    row.version = version_;
-    row.library = library_;
-    row.rank = rank_;
-    row.entries = static_cast<std::int64_t>(entries_.size());
-    row.pending = std::count_if(entries_.begin(), entries_.end(),
-                                [](const RecorderEntry& e) { return e.progress != 2; });
+    RecorderRow row{
+        .place = {member_.id, json_ ? 1u : 0u, 0,
+                  static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size(), 1u << 30))},
+        .source = CollectiveSource::recorder,
+        .encoding = json_ ? "json" : "pickle",
+        .version = version_,
+        .library = library_,
+        .rank = rank_,
+        .entries = static_cast<std::int64_t>(entries_.size())};
+    row.pending =
+        std::ranges::count_if(entries_, [](const RecorderEntry& e) { return e.progress != 2; });
     row.has_status = !status_.empty();
     // Something completed, says the status or the count, and nothing of it is here.
-    const bool past = std::any_of(status_.begin(), status_.end(),
-                                  [](const Status& s) { return s.completed >= 0; }) ||
-                      (!entries_.empty() && entries_.front().record > 0);
+    const bool past =
+        std::ranges::any_of(status_, [](const Status& s) { return s.completed >= 0; }) ||
+        (!entries_.empty() && entries_.front().record > 0);
     row.only_active = row.pending == row.entries && past && !tree_.truncated;
     row.truncated = tree_.truncated;
     // A dump does not say when it was made; a collector's name for it may.
@@ -693,8 +680,7 @@ class RecorderDump {
     // The two encodings list groups in different orders.
     std::vector<Group*> order;
     for (Group& group : groups_) order.push_back(&group);
-    std::sort(order.begin(), order.end(),
-              [](const Group* a, const Group* b) { return a->row < b->row; });
+    std::ranges::sort(order, {}, [](const Group* a) { return a->row; });
     for (Group* group : order) group->id = sink_.group(group->row);
     for (const Group* group : order) tell_frontier(*group);
     std::vector<char> wanted(entries_.size(), 0);
@@ -773,11 +759,8 @@ class RecorderDump {
               : nullptr;
       if (told == nullptr && (!seen.any || tree_.truncated))
         return;  // what is cut off would look like not launched
-      FrontierRow row;
-      row.source = CollectiveSource::recorder;
-      row.rank = rank_;
-      row.group = group.id;
-      row.p2p = of_p2p;
+      FrontierRow row{
+          .source = CollectiveSource::recorder, .rank = rank_, .group = group.id, .p2p = of_p2p};
       if (told != nullptr) {
         row.place = place_of(told->node, json_ ? 1 : 0);
         row.enqueued = std::max(told->enqueued, seen.any ? seen.seen : kUnknownSequence);
@@ -874,7 +857,7 @@ class RecorderDump {
   static std::string spelt_types(const std::vector<std::string_view>& types) {
     std::string out;
     if (types.empty()) return out;
-    if (std::all_of(types.begin(), types.end(), [&](std::string_view t) { return t == types[0]; }))
+    if (std::ranges::all_of(types, [&](std::string_view t) { return t == types[0]; }))
       return clip(types[0], 40);
     for (const std::string_view type : types) {
       if (out.size() > 200) return out + ",...";
@@ -913,11 +896,10 @@ class RecorderDump {
       return spend();
     });
     if (frame.function.empty()) frame.function = "?";
-    frame.native =
-        !frame.file.ends_with(".py") &&
-        (frame.function.find("::") != std::string::npos || frame.file.ends_with(".cpp") ||
-         frame.file.ends_with(".cc") || frame.file.ends_with(".h") ||
-         frame.file.find(".so") != std::string::npos || frame.file == "??");
+    frame.native = !frame.file.ends_with(".py") &&
+                   (contains(frame.function, "::") || frame.file.ends_with(".cpp") ||
+                    frame.file.ends_with(".cc") || frame.file.ends_with(".h") ||
+                    contains(frame.file, ".so") || frame.file == "??");
     return frame;
   }
 
@@ -992,19 +974,15 @@ class RecorderDump {
 
   void tell_history(const Group& group) {
     if (group.entries.empty()) return;
-    HistoryRow row;
-    row.member = member_.id;
-    row.rank = rank_;
-    row.group = group.id;
+    HistoryRow row{.member = member_.id, .rank = rank_, .group = group.id};
     row.entries.reserve(group.entries.size());
     for (const std::uint32_t i : group.entries) {
       const RecorderEntry& e = entries_[i];
-      HistoryEntry h;
-      h.sequence = e.sequence;
-      h.created_ns = e.created;
-      h.completed_ns = e.completed;
-      h.duration_ms = static_cast<float>(e.duration);
-      h.operation = operations_[e.operation].hash;
+      HistoryEntry h{.sequence = e.sequence,
+                     .created_ns = e.created,
+                     .completed_ns = e.completed,
+                     .duration_ms = static_cast<float>(e.duration),
+                     .operation = operations_[e.operation].hash};
       std::uint64_t hash = h.operation;
       for (const Value* v : {&e.input_sizes, &e.output_sizes, &e.input_types, &e.output_types})
         hash = hash_of(*v, hash, 3);
@@ -1062,9 +1040,7 @@ constexpr std::string_view kTopKeys[] = {"version",        "pg_config",    "pg_s
 constexpr std::string_view kEntryKeys[] = {"record_id", "profiling_name", "collective_seq_id",
                                            "pg_id",     "frames",         "seq_id"};
 
-bool bytes_have(std::string_view bytes, std::string_view word) {
-  return bytes.find(word) != std::string_view::npos;
-}
+bool bytes_have(std::string_view bytes, std::string_view word) { return contains(bytes, word); }
 
 bool names_two(std::string_view bytes) {
   return (bytes_have(bytes, "pg_config") || bytes_have(bytes, "pg_status") ||
@@ -1095,10 +1071,8 @@ bool sniff_recorder_json(const Head& head) {
   skip(list ? " \r\n\t[{" : " \r\n\t{");
   if (bytes.empty() || bytes[0] != '"') return false;
   const std::string_view key = bytes.substr(1, std::min<std::size_t>(bytes.find('"', 1), 64) - 1);
-  if (list)
-    return std::find(std::begin(kEntryKeys), std::end(kEntryKeys), key) != std::end(kEntryKeys) &&
-           bytes_have(bytes, "\"profiling_name\"");
-  return std::find(std::begin(kTopKeys), std::end(kTopKeys), key) != std::end(kTopKeys) &&
+  if (list) return contains(kEntryKeys, key) && bytes_have(bytes, "\"profiling_name\"");
+  return contains(kTopKeys, key) &&
          (bytes_have(bytes, "\"pg_config\"") || bytes_have(bytes, "\"pg_status\"") ||
           (bytes_have(bytes, "\"entries\"") && bytes_have(bytes, "\"profiling_name\"")));
 }
@@ -1113,8 +1087,7 @@ std::string read_as_json(std::string_view bytes, const MemberRow& member, Readin
 }  // namespace
 
 std::optional<Rank> rank_in_name(std::string_view path) {
-  std::string_view base =
-      path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+  std::string_view base = path.substr(path.rfind('/') + 1);
   for (bool again = true; again;) {
     again = false;
     for (const std::string_view ending : {".json", ".pickle", ".pkl", ".pt", ".bin", ".dump",
@@ -1128,9 +1101,7 @@ std::optional<Rank> rank_in_name(std::string_view path) {
     std::size_t end = at;
     while (end < base.size() && isdigit(static_cast<unsigned char>(base[end]))) ++end;
     if (end == at || end - at > 7) return std::nullopt;  // a date or a process id
-    std::int64_t n = 0;
-    std::from_chars(base.data() + at, base.data() + end, n);
-    return n;
+    return whole_number<std::int64_t>(base.substr(at, end - at));
   };
   // "rank" before the number says it; of a local or a node's rank it says the contrary.
   for (std::size_t at = base.rfind("rank"); at != std::string_view::npos;

@@ -1,7 +1,6 @@
 // The rank of a flight-recorder dump stands in its name alone.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 

@@ -6,6 +6,7 @@
 #include "ingest/collectives/nccl_calls.hpp"
 #include "ingest/engine/operation.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
 #include "model/pci.hpp"
 
 namespace culprit::ingest {
@@ -38,16 +39,14 @@ Outcome read_init(const TextLine& line, Reading& reading) {
   if (!comm.empty() && pointer.starts_with("0x"))
     tie_communicator(pointer, normal_hash(comm), rank, nranks, line, reading);
   if (line.line.prefix.rank) {  // the launcher's prefix names the global rank on the same line
-    IdentityRow global;
-    global.place = line.place;
-    global.source = "prefix";
-    global.host = row.host;
-    global.pid = row.pid;
-    global.rank = number_of(*line.line.prefix.rank);
-    global.gpu = row.gpu;
-    reading.sink.put(global);
+    reading.sink.put(IdentityRow{.place = line.place,
+                                 .source = "prefix",
+                                 .host = row.host,
+                                 .pid = row.pid,
+                                 .rank = number_of(*line.line.prefix.rank),
+                                 .gpu = row.gpu});
   }
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE ; OOB bond0:10.0.0.1<0>   ·   Bootstrap : Using
@@ -61,48 +60,39 @@ Outcome read_network(const TextLine& line, Reading& reading) {
   bool used = false;
   if (re2::RE2::PartialMatch(line.line.message, kAddress, &interface, &address) &&
       address != "127.0.0.1" && address != "::1") {
-    IdentityRow row;
-    row.place = line.place;
-    row.source = "nccl-net";
-    row.host = line.line.prefix.host;
-    row.pid = line.line.prefix.pid;
-    row.task = line.line.prefix.task;
-    row.address = address;
-    reading.sink.put(row);
+    reading.sink.put(IdentityRow{.place = line.place,
+                                 .source = "nccl-net",
+                                 .host = line.line.prefix.host,
+                                 .address = address,
+                                 .pid = line.line.prefix.pid,
+                                 .task = line.line.prefix.task});
     used = true;
   }
   re2::StringPiece rest(line.line.message);
   std::string nic;
   for (int i = 0; i < 64 && re2::RE2::FindAndConsume(&rest, kNic, &nic); ++i) {
-    IdentityRow row;
-    row.place = line.place;
-    row.source = "nccl-net";
-    row.host = line.line.prefix.host;
-    row.nic = nic;
-    reading.sink.put(row);
+    reading.sink.put(IdentityRow{
+        .place = line.place, .source = "nccl-net", .host = line.line.prefix.host, .nic = nic});
     used = true;
   }
-  return {used, nullptr, {}};
+  return {used};
 }
 
 Outcome read_settings(const TextLine& line, Reading& reading) {
   static const re2::RE2 kVersion(R"(NCCL version (\d+\.\d+[\w.+-]*))");
   static const re2::RE2 kSetting(R"((NCCL_[A-Z0-9_]+) set by environment to (.*?)\.?$)");
-  ConfigRow row;
-  row.place = line.place;
-  row.host = line.line.prefix.host;
-  row.rank = line.line.prefix.rank;
+  ConfigRow row{.place = line.place, .host = line.line.prefix.host, .rank = line.line.prefix.rank};
   std::string key;
   if (re2::RE2::PartialMatch(line.line.message, kSetting, &key, &row.value))
     row.name = "env." + key;
-  else if (line.line.message.find("NCCL error") == std::string::npos &&
+  else if (!contains(line.line.message, "NCCL error") &&
            re2::RE2::PartialMatch(line.line.message, kVersion, &row.value))
     row.name = "nccl_version";
   else
     return {};
   row.value = row.value.substr(0, 400);
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0' (net.cc and net_ib.cc, 2.4 to 2.30)
@@ -111,14 +101,12 @@ Outcome read_direct(const TextLine& line, Reading& reading) {
   std::string state, nic;
   if (!line.line.prefix.host || !re2::RE2::PartialMatch(line.line.message, kDirect, &state, &nic))
     return {};
-  ConfigRow row;
-  row.place = line.place;
-  row.host = line.line.prefix.host;
-  row.rank = line.line.prefix.rank;
-  row.name = "nccl.gpu_direct_rdma[" + nic.substr(0, 64) + "]";
-  row.value = state == "Enabled" ? "enabled" : "disabled";
-  reading.sink.put(row);
-  return {true, nullptr, {}};
+  reading.sink.put(ConfigRow{.place = line.place,
+                             .name = "nccl.gpu_direct_rdma[" + nic.substr(0, 64) + "]",
+                             .value = state == "Enabled" ? "enabled" : "disabled",
+                             .host = line.line.prefix.host,
+                             .rank = line.line.prefix.rank});
+  return {true};
 }
 
 constexpr std::string_view kInitWords[] = {" - Init COMPLETE", " - Init START"};

@@ -21,10 +21,10 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
-#include <re2/re2.h>
 
 #include "ingest/collectives/nccl_calls.hpp"
 #include "ingest/engine/operation.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -86,9 +86,9 @@ bool read_call(std::string_view message, Call& call) {
   std::size_t begin = at;
   while (begin > 0 && message[begin - 1] != ' ' && at - begin < 64) --begin;
   call.operation = message.substr(begin, at - begin);
-  if (call.operation.empty() ||
-      !std::all_of(call.operation.begin(), call.operation.end(),
-                   [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }))
+  if (call.operation.empty() || !std::ranges::all_of(call.operation, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      }))
     return false;
   Fields f{message.substr(at + 10)};
   if (!f.number(call.sequence, 16) || call.sequence < 0) return false;
@@ -288,13 +288,12 @@ class Calls final : public Kept {
   void restart(Communicator& c, Reading& reading) {
     put(c, reading.sink);
     history_ -= c.history.size();
-    Communicator fresh;
-    fresh.host = c.host;
-    fresh.pid = c.pid;
-    fresh.pointer = c.pointer;
-    fresh.rank = c.rank;
-    fresh.local_rank = c.local_rank;
-    fresh.nranks = c.nranks;
+    Communicator fresh{.host = c.host,
+                       .pointer = c.pointer,
+                       .pid = c.pid,
+                       .rank = c.rank,
+                       .local_rank = c.local_rank,
+                       .nranks = c.nranks};
     c = std::move(fresh);
   }
 
@@ -328,38 +327,35 @@ class Calls final : public Kept {
     const GroupId group = sink.group(c.id.empty() ? GroupRow{pointer, "", {}, c.nranks}
                                                   : GroupRow{c.id, "", {}, c.nranks});
     const std::optional<Host> host = c.host.empty() ? std::nullopt : std::optional(Host(c.host));
-    FrontierRow frontier;
-    frontier.place = c.place;
-    frontier.time = c.time;
-    frontier.source = CollectiveSource::nccl_call;
-    frontier.host = host;
-    frontier.rank = c.rank;
-    frontier.local_rank = c.local_rank;
-    frontier.pid = c.pid;
-    frontier.group_rank = c.group_rank;
-    frontier.group = group;
-    frontier.p2p = c.p2p_calls > 0;
-    frontier.enqueued = c.last;
-    sink.put(frontier);
+    sink.put(FrontierRow{.place = c.place,
+                         .time = c.time,
+                         .source = CollectiveSource::nccl_call,
+                         .host = host,
+                         .rank = c.rank,
+                         .local_rank = c.local_rank,
+                         .pid = c.pid,
+                         .group_rank = c.group_rank,
+                         .group = group,
+                         .p2p = c.p2p_calls > 0,
+                         .enqueued = c.last});
     std::vector<Communicator::Kept> kept;
     const std::size_t oldest = c.kept.size() < kCallsKept ? 0 : c.calls % kCallsKept;
     for (std::size_t i = 0; i < c.kept.size(); ++i)
       kept.push_back(std::move(c.kept[(oldest + i) % c.kept.size()]));
     for (Communicator::Kept& extra : c.extra) kept.push_back(std::move(extra));
     for (const Communicator::Kept& call : kept) {
-      CollectiveRow row;
-      row.place = call.place;
-      row.time = call.time;
-      row.source = CollectiveSource::nccl_call;
-      row.host = host;
-      row.rank = c.rank;
-      row.local_rank = c.local_rank;
-      row.pid = c.pid;
-      row.group = group;
-      row.sequence = call.sequence;
-      row.operation = call.operation;
-      row.backend = "nccl";
-      row.p2p = is_p2p(call.operation);
+      CollectiveRow row{.place = call.place,
+                        .time = call.time,
+                        .source = CollectiveSource::nccl_call,
+                        .host = host,
+                        .rank = c.rank,
+                        .local_rank = c.local_rank,
+                        .pid = c.pid,
+                        .group = group,
+                        .sequence = call.sequence,
+                        .operation = call.operation,
+                        .backend = "nccl",
+                        .p2p = is_p2p(call.operation)};
       if (row.p2p) row.peer = Rank(call.root);
       row.state = "scheduled";
       row.sizes = fmt::format("count {}", call.count);
@@ -368,10 +364,9 @@ class Calls final : public Kept {
       if (type.bytes > 0 && call.count <= INT64_MAX / 8) row.bytes = call.count * type.bytes;
       sink.put(row);
     }
-    HistoryRow history;
-    history.member = c.place.member;
-    history.rank = c.rank;
-    history.group = c.id.empty() ? group : sink.group({c.id, pointer, {}, c.nranks});
+    HistoryRow history{.member = c.place.member,
+                       .rank = c.rank,
+                       .group = c.id.empty() ? group : sink.group({c.id, pointer, {}, c.nranks})};
     std::rotate(c.history.begin(),
                 c.history.begin() + static_cast<std::ptrdiff_t>(
                                         c.history.empty() ? 0 : c.history_at % c.history.size()),
@@ -388,13 +383,13 @@ class Calls final : public Kept {
 };
 
 Outcome read_nccl_calls(const TextLine& line, Reading& reading) {
-  if (line.line.message.find("NCCL ") == std::string::npos) return {};
+  if (!contains(line.line.message, "NCCL ")) return {};
   Call call;
   if (!line.line.prefix.nccl || !read_call(line.line.message, call))
     return {false, nullptr, "nccl_call.torn"};
   if (!reading.keep<Calls>().add(call, line, reading))
     return {false, nullptr, "nccl_call.too_many_communicators"};
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kNcclCallsWords[] = {": opCount "};

@@ -10,11 +10,11 @@
 // frontier rows. The records of a ring overwritten before they were dumped are missing: gaps are
 // normal.
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "ingest/engine/operation.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -86,11 +86,7 @@ class InspectorRecord {
   template <class Number>
   std::optional<Number> number(Field field) const {
     const auto& value = values_[field];
-    if (!value) return std::nullopt;
-    Number out{};
-    const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), out);
-    if (error != std::errc() || end != value->data() + value->size()) return std::nullopt;
-    return out;
+    return value ? whole_number<Number>(*value) : std::nullopt;
   }
 
  private:
@@ -191,10 +187,8 @@ class Inspector final : public Kept {
     std::map<std::pair<std::string, std::int64_t>, Writer> processes;
     for (auto& [key, rank] : ranks_) {
       const GroupId group = reading.sink.group({key.id, rank.name, {}, rank.size});
-      FrontierRow frontier;
-      frontier.place = rank.place;
-      frontier.time = rank.time;
-      frontier.source = CollectiveSource::inspector;
+      FrontierRow frontier{
+          .place = rank.place, .time = rank.time, .source = CollectiveSource::inspector};
       if (!key.host.empty()) frontier.host = Host(key.host);
       if (key.pid >= 0) frontier.pid = key.pid;
       frontier.group_rank = key.rank;
@@ -202,9 +196,7 @@ class Inspector final : public Kept {
       frontier.p2p = key.p2p;
       frontier.completed = rank.highest;
       reading.sink.put(frontier);
-      HistoryRow history;
-      history.member = rank.place.member;
-      history.group = group;
+      HistoryRow history{.member = rank.place.member, .group = group};
       if (!rank.entries.empty())
         std::rotate(
             rank.entries.begin(),
@@ -218,24 +210,21 @@ class Inspector final : public Kept {
       writer.version = rank.version;
       writer.records += rank.records;
       if (frontier.host && frontier.pid && rank.size > key.rank) {
-        IdentityRow identity;
-        identity.place = rank.first;
-        identity.source = "nccl-inspector";
-        identity.host = frontier.host;
-        identity.pid = frontier.pid;
-        identity.rank = key.rank;
-        identity.world_size = rank.size;
-        identity.communicator = key.id;
-        reading.sink.put(identity);
+        reading.sink.put(IdentityRow{.place = rank.first,
+                                     .source = "nccl-inspector",
+                                     .host = frontier.host,
+                                     .pid = frontier.pid,
+                                     .rank = key.rank,
+                                     .world_size = rank.size,
+                                     .communicator = key.id});
       }
     }
     for (const auto& [who, writer] : processes) {
-      RecorderRow recorder;
-      recorder.place = writer.place;
-      recorder.time = writer.time;
-      recorder.source = CollectiveSource::inspector;
-      recorder.encoding = "json";
-      recorder.version = writer.version;
+      RecorderRow recorder{.place = writer.place,
+                           .time = writer.time,
+                           .source = CollectiveSource::inspector,
+                           .encoding = "json",
+                           .version = writer.version};
       if (!who.first.empty()) recorder.host = Host(who.first);
       if (who.second >= 0) recorder.pid = who.second;
       recorder.entries = writer.records;
@@ -309,7 +298,7 @@ Outcome read_nccl_inspector(const TextLine& line, Reading& reading) {
   entry.state = 2;
   entry.p2p = p2p;
   inspector.add(*one, entry);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kNcclInspectorWords[] = {"\"coll_perf\"", "\"p2p_perf\""};

@@ -19,6 +19,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/operation.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
 
 namespace culprit::ingest {
@@ -29,7 +30,7 @@ constexpr std::int64_t kRanks = 1'000'000;      // more is a broken number
 constexpr std::size_t kRanksNamed = 2'000'000;  // of one member
 
 bool is_address(std::string_view node) {
-  return node.find(':') != std::string_view::npos ||
+  return contains(node, ':') ||
          (!node.empty() && node.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
@@ -137,12 +138,11 @@ class Ras final : public Kept {
 
   void silent(std::optional<std::int64_t> rank, const Process& process, const TextLine& line,
               Reading& reading) {
-    RecorderRow recorder;
-    recorder.place = line.place;
-    recorder.time = line.line.prefix.time;
-    recorder.source = CollectiveSource::ras;
-    recorder.encoding = "text";
-    recorder.unresponsive = true;
+    RecorderRow recorder{.place = line.place,
+                         .time = line.line.prefix.time,
+                         .source = CollectiveSource::ras,
+                         .encoding = "text",
+                         .unresponsive = true};
     std::optional<std::string> address;
     place_node(process.node, recorder.host, address);
     if (process.pid >= 0) recorder.pid = process.pid;
@@ -181,11 +181,7 @@ class Ras final : public Kept {
   };
 
   static FrontierRow row(const Place& place, const Timestamp& time) {
-    FrontierRow out;
-    out.place = place;
-    out.time = time;
-    out.source = CollectiveSource::ras;
-    return out;
+    return FrontierRow{.place = place, .time = time, .source = CollectiveSource::ras};
   }
 
   static void fill(FrontierRow& row, const Process& process) {
@@ -196,9 +192,7 @@ class Ras final : public Kept {
 
   void identity(std::optional<std::int64_t> rank, const Process& process, const TextLine& line,
                 Reading& reading) const {
-    IdentityRow out;
-    out.place = line.place;
-    out.source = "nccl-ras";
+    IdentityRow out{.place = line.place, .source = "nccl-ras"};
     place_node(process.node, out.host, out.address);
     if (process.pid < 0 || (!out.host && !out.address)) return;
     out.pid = process.pid;
@@ -344,38 +338,36 @@ Outcome read_text(const TextLine& line, Reading& reading) {
     Ras& ras = reading.keep<Ras>();
     ras.communicator(a, normal_hash(text), reading);
     if (word == "INCOMPLETE") ras.now(Ras::What::missing);
-    return {true, nullptr, {}};
+    return {true};
   }
-  if (message.find("Status  Errors") != std::string::npos &&
-      message.find("Comms") != std::string::npos) {
+  if (contains(message, "Status  Errors") && contains(message, "Comms")) {
     reading.keep<Ras>().new_table();
-    return {true, std::make_unique<GroupTable>(), {}};
+    return {true, std::make_unique<GroupTable>()};
   }
-  if (message == "Job summary") return {true, std::make_unique<RasSummary>(), {}};
+  if (message == "Job summary") return {true, std::make_unique<RasSummary>()};
   if (re2::RE2::PartialMatch(message, kCounts, &word)) {
     reading.keep<Ras>().operation(word, reading);
-    return {true, nullptr, {}};
+    return {true};
   }
   if (re2::RE2::PartialMatch(message, kSet, &a, &b)) {
     reading.keep<Ras>().set(a, b, line);
-    return {true, nullptr, {}};
+    return {true};
   }
   if (re2::RE2::PartialMatch(message, kRank, &a, &count, &device, &process.pid, &process.node)) {
     if (!device.empty()) process.device = number(device).value_or(-1);
     reading.keep<Ras>().rank(a, count.empty() ? std::nullopt : number(count), process, line,
                              reading);
-    return {true, nullptr, {}};
+    return {true};
   }
   if (re2::RE2::PartialMatch(message, kProcess, &process.pid, &process.node, &device)) {
     if (!device.empty()) process.device = number(device).value_or(-1);
     reading.keep<Ras>().process(process, line, reading);
-    return {true, nullptr, {}};
+    return {true};
   }
-  if (message.find("ranks have different ") != std::string::npos ||
-      message.find("ranks have status ") != std::string::npos) {
+  if (contains(message, "ranks have different ") || contains(message, "ranks have status ")) {
     reading.keep<Ras>().now(
         Ras::What::nothing);  // the ranks below are told apart by something else
-    return {true, nullptr, {}};
+    return {true};
   }
   if (re2::RE2::PartialMatch(message, kMissing, &text)) {
     std::vector<std::int64_t> ranks;
@@ -383,23 +375,21 @@ Outcome read_text(const TextLine& line, Reading& reading) {
     if (!ras.knows_communicator()) return {};
     if (!read_ranks(text, ranks)) return {false, nullptr, "nccl_ras.torn"};
     for (const std::int64_t rank : ranks) ras.missing(rank, {}, line, reading);
-    return {true, nullptr, {}};
+    return {true};
   }
-  if (message.find("Missing communicator data from ") != std::string::npos) {
+  if (contains(message, "Missing communicator data from ")) {
     Ras& ras = reading.keep<Ras>();
-    if (message.find("job process") != std::string::npos) ras.job_level(reading);
+    if (contains(message, "job process")) ras.job_level(reading);
     ras.now(Ras::What::missing);
-    return {true, nullptr, {}};
+    return {true};
   }
-  if (message.find("considered dead") != std::string::npos &&
-      message.find("RAS network") != std::string::npos) {
+  if (contains(message, "considered dead") && contains(message, "RAS network")) {
     Ras& ras = reading.keep<Ras>();
     ras.job_level(reading);
     ras.now(Ras::What::dead);
-    return {true, nullptr, {}};
+    return {true};
   }
-  if (message.find("launched up to operation") != std::string::npos ||
-      message.find(" managed by process ") != std::string::npos)
+  if (contains(message, "launched up to operation") || contains(message, " managed by process "))
     return {false, nullptr, "nccl_ras.torn"};
   return {};
 }
@@ -414,7 +404,7 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
   Timestamp time = line.line.prefix.time;
   if (!re2::RE2::PartialMatch(line.line.message, kEvent, &event, &process.pid, &process.node,
                               &device)) {
-    if (line.line.message.find("\"event\"") == std::string::npos) return {};
+    if (!contains(line.line.message, "\"event\"")) return {};
     const nlohmann::json object = nlohmann::json::parse(line.line.message, nullptr, false);
     if (!object.is_object()) return {false, nullptr, "nccl_ras.event_torn"};
     const auto kind = object.find("event");
@@ -431,24 +421,20 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
       line::parse_iso(it->get<std::string>(), time);
     if (process.pid < 0 || process.node.empty()) return {false, nullptr, "nccl_ras.event_torn"};
   }
-  RecorderRow recorder;
-  recorder.place = line.place;
-  recorder.time = time;
-  recorder.source = CollectiveSource::ras;
-  recorder.encoding = line.line.message.starts_with("{") ? "json" : "text";
-  IdentityRow identity;
-  identity.place = line.place;
-  identity.source = "nccl-ras";
+  RecorderRow recorder{.place = line.place,
+                       .time = time,
+                       .source = CollectiveSource::ras,
+                       .encoding = line.line.message.starts_with("{") ? "json" : "text"};
+  IdentityRow identity{.place = line.place, .source = "nccl-ras"};
   place_node(process.node, identity.host, identity.address);
   identity.pid = recorder.pid = process.pid;
   recorder.host = identity.host;
   if (!device.empty()) identity.device = number(device);
-  recorder.unresponsive = event.find("DEAD") != std::string::npos ||
-                          event.find("UNRESPONSIVE") != std::string::npos ||
-                          event.find("LOST") != std::string::npos;
+  recorder.unresponsive =
+      contains(event, "DEAD") || contains(event, "UNRESPONSIVE") || contains(event, "LOST");
   reading.sink.put(recorder);
   reading.sink.put(identity);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // -- JSON
@@ -459,10 +445,10 @@ using nlohmann::json;
 bool sniff_nccl_ras(const Head& head) {
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t");
   if (brace == std::string_view::npos || head.bytes[brace] != '{') return false;
-  return head.bytes.find("\"communicators\"") != std::string_view::npos &&
-         (head.bytes.find("\"nccl_version\"") != std::string_view::npos ||
-          head.bytes.find("\"collective_counts\"") != std::string_view::npos ||
-          head.bytes.find("\"communicators_count\"") != std::string_view::npos);
+  return contains(head.bytes, "\"communicators\"") &&
+         (contains(head.bytes, "\"nccl_version\"") ||
+          contains(head.bytes, "\"collective_counts\"") ||
+          contains(head.bytes, "\"communicators_count\""));
 }
 
 std::int64_t integer(const json& object, const char* key, std::int64_t otherwise) {
@@ -583,9 +569,7 @@ class RasSnapshot {
         recorder.unresponsive = recorder.unresponsive || r.silent;
         if (c.size > 0 && static_cast<std::size_t>(c.size) == processes.size() && r.rank < c.size)
           recorder.rank = Rank(r.rank);
-        IdentityRow identity;
-        identity.place = place_;
-        identity.source = "nccl-ras";
+        IdentityRow identity{.place = place_, .source = "nccl-ras"};
         place_node(r.process.node, identity.host, identity.address);
         if (r.process.pid >= 0) identity.pid = r.process.pid;
         if (r.process.device >= 0) identity.device = r.process.device;
@@ -595,14 +579,13 @@ class RasSnapshot {
           identity.world_size = c.size;
           reading_.sink.put(identity);
         }
-        FrontierRow frontier;
-        frontier.place = place_;
-        frontier.time = time_;
-        frontier.source = CollectiveSource::ras;
-        frontier.host = identity.host;
-        frontier.pid = identity.pid;
-        frontier.group_rank = r.rank;
-        frontier.group = group;
+        FrontierRow frontier{.place = place_,
+                             .time = time_,
+                             .source = CollectiveSource::ras,
+                             .host = identity.host,
+                             .pid = identity.pid,
+                             .group_rank = r.rank,
+                             .group = group};
         for (const auto& [operation, count] : r.counts) {
           frontier.operation = operation;
           frontier.enqueued = count;
@@ -625,11 +608,7 @@ class RasSnapshot {
       reading_.sink.put(recorder);
     }
     if (!version_.empty()) {
-      ConfigRow config;
-      config.place = place_;
-      config.name = "nccl_version";
-      config.value = version_;
-      reading_.sink.put(config);
+      reading_.sink.put(ConfigRow{.place = place_, .name = "nccl_version", .value = version_});
     }
   }
 

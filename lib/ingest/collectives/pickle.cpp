@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/number.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -429,9 +431,7 @@ class PickleReader {
       case kFloat: {
         if (!line(word)) return;
         double n = 0;
-        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-        return error == std::errc{} && end == word.data() + word.size() ? push(Value::number(n))
-                                                                        : fail("number", opcode_);
+        return parse_whole(word, n) ? push(Value::number(n)) : fail("number", opcode_);
       }
       case kString:
         if (!line(word)) return;
@@ -446,9 +446,7 @@ class PickleReader {
       case kPut: {
         if (!line(word)) return;
         std::uint64_t n = 0;
-        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-        if (error != std::errc{} || end != word.data() + word.size())
-          return fail("number", opcode_);
+        if (!parse_whole(word, n)) return fail("number", opcode_);
         return op == kGet ? get(n) : put(n);
       }
       default:

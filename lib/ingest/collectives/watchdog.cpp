@@ -221,15 +221,14 @@ class Watchdog final : public Kept {
     std::int64_t rank = 0;
     while (re2::RE2::FindAndConsume(&rest, kRank, &rank)) {
       if (desync_.size() >= kDesyncRows) return;
-      FrontierRow row;
-      row.place = line.place;
-      row.time = line.line.prefix.time;
-      row.source = CollectiveSource::desync;
-      row.group_rank = rank;
-      row.group = id;
-      row.enqueued = may_have_more ? kUnknownSequence : sequence;
-      row.started = sequence;
-      row.completed = started ? sequence - 1 : sequence;
+      FrontierRow row{.place = line.place,
+                      .time = line.line.prefix.time,
+                      .source = CollectiveSource::desync,
+                      .group_rank = rank,
+                      .group = id,
+                      .enqueued = may_have_more ? kUnknownSequence : sequence,
+                      .started = sequence,
+                      .completed = started ? sequence - 1 : sequence};
       if (started && !operation.empty())
         in_flight(id, group, rank, sequence, operation, line, reading);
       // Every rank prints the same report: one row per group and rank, of the furthest that was
@@ -253,16 +252,14 @@ class Watchdog final : public Kept {
     if (group.description.rfind("default_pg", 0) != 0 ||
         !started_.insert({id, rank, sequence}).second || started_.size() > kDesyncRows)
       return;
-    CollectiveRow row;
-    row.place = line.place;
-    row.time = line.line.prefix.time;
-    row.source = CollectiveSource::desync;
-    row.rank = Rank(rank);
-    row.group = id;
-    row.sequence = sequence;
-    row.operation = operation;
-    row.state = "timeout";
-    reading.sink.put(row);
+    reading.sink.put(CollectiveRow{.place = line.place,
+                                   .time = line.line.prefix.time,
+                                   .source = CollectiveSource::desync,
+                                   .rank = Rank(rank),
+                                   .group = id,
+                                   .sequence = sequence,
+                                   .operation = operation,
+                                   .state = "timeout"});
   }
 
   struct Pending {
@@ -318,7 +315,7 @@ Outcome read_timeout(const TextLine& line, Reading& reading) {
   Watchdog& watchdog = reading.keep<Watchdog>();
   watchdog.last(line, tag, process);
   watchdog.timeout(std::move(row), tag, process, reading);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // "... at work: 1580, last enqueued NCCL work: 1582, last completed NCCL work: 1579." in all its
@@ -361,7 +358,7 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
     row.group = reading.sink.group(group);
   }
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // The states of all ranks, below the head "#118 started ranks:".
@@ -398,10 +395,10 @@ Outcome read_desync(const TextLine& line, Reading& reading) {
   else if (re2::RE2::PartialMatch(line.line.message, kFinished, &ranks, &sequence))
     watchdog.desync(ranks, sequence, false, false, line, reading);
   else if (re2::RE2::PartialMatch(line.line.message, kHead, &sequence, &what))
-    return {true, std::make_unique<WatchdogSnapshot>(sequence, what == "started"), {}};
+    return {true, std::make_unique<WatchdogSnapshot>(sequence, what == "started")};
   else
     return {};
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kTimeoutWords[] = {"caught collective operation timeout"};

@@ -151,7 +151,7 @@ char separator_of(std::string_view header) {
   char best = ',';
   std::ptrdiff_t most = 0;
   for (const char c : {',', '\t', ';'})
-    if (const auto n = std::count(header.begin(), header.end(), c); n > most) most = n, best = c;
+    if (const auto n = std::ranges::count(header, c); n > most) most = n, best = c;
   return best;
 }
 
@@ -243,7 +243,7 @@ class WorkRequests final : public RecordReader {
       CsvCursor names(text, separator_);
       for (CsvCell cell; names.more() && names.next(cell);)
         layout_.push_back(meaning_of_counter(cell.text));
-      return {true, nullptr, {}};
+      return {true};
     } else if (text == header_) {
       return {};
     } else if (!delimited(text, cells) || cut) {
@@ -341,11 +341,10 @@ class WorkRequests final : public RecordReader {
       at = counters_.emplace(key, std::vector<Counted>{}).first;
     }
     if (one.row.host && identities_.count(*one.row.rank) == 0) {
-      IdentityRow identity;
-      identity.place = one.row.place;
-      identity.source = "rank table";
-      identity.rank = number_of(*one.row.rank);
-      identity.host = one.row.host;
+      IdentityRow identity{.place = one.row.place,
+                           .source = "rank table",
+                           .host = one.row.host,
+                           .rank = number_of(*one.row.rank)};
       identities_.emplace(*one.row.rank, std::move(identity));
     }
     sizes_[name] = std::max(sizes_[name], std::min<std::int64_t>(size, 10'000'000));
@@ -358,7 +357,7 @@ class WorkRequests final : public RecordReader {
       --place;
     rows.insert(place, std::move(one));
     if (rows.size() > kLastRequests) rows.erase(rows.begin());
-    return {true, nullptr, {}};
+    return {true};
   }
 
   // A `time` without a unit that only grows, on every rank, counts from the start of something.

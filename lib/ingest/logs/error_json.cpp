@@ -8,19 +8,19 @@
 #include "ingest/engine/lenient_json.hpp"
 #include "ingest/logs/traceback.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
 bool sniff_error_json(const Head& head) {
-  if (head.base() != "error.json" &&
-      !(head.base().size() > 10 && head.base().find("error") != std::string_view::npos &&
-        head.base().ends_with(".json")))
+  if (head.base() != "error.json" && !(head.base().size() > 10 && contains(head.base(), "error") &&
+                                       head.base().ends_with(".json")))
     return false;
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t");
   return brace != std::string_view::npos && head.bytes[brace] == '{' &&
-         head.bytes.substr(0, 256).find("\"message\"") != std::string_view::npos;
+         contains(head.bytes.substr(0, 256), "\"message\"");
 }
 
 // The place of the exception: the line of the file that names it.
@@ -32,7 +32,7 @@ void stand_on_line(std::string_view bytes, TracebackRow& row) {
   if (escaped == 0 || at == std::string_view::npos) return;
   const std::string_view before = bytes.substr(0, at);
   const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  row.place.line = 1 + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+  row.place.line = 1 + static_cast<std::uint64_t>(std::ranges::count(before, '\n'));
   row.place.offset = begin;
   row.place.length =
       static_cast<std::uint32_t>(std::min(bytes.find('\n', at), bytes.size()) - begin);
@@ -46,11 +46,11 @@ std::string read_error_json(std::string_view bytes, const MemberRow& member, Rea
   // Of a file that was cut, what it says of its exception stays.
   if (message.kind == Value::Kind::none) return "error_json.not_json";
   reading.cut = tree.truncated;
-  TracebackRow row;
-  row.place = {member.id, 1, 0,
-               static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30))};
-  row.last_line = 1;
-  row.source = "error.json";
+  TracebackRow row{
+      .place = {member.id, 1, 0,
+                static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30))},
+      .source = "error.json",
+      .last_line = 1};
   std::string_view text;
   std::string_view stack;
   if (message.is_dict()) {

@@ -7,6 +7,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -36,7 +37,7 @@ bool is_error(const re2::StringPiece text) {
 
 // The prefix holds the level; what NCCL warns of is what it gives up for.
 bool warning_of_nccl(const TextLine& line) {
-  return line.line.prefix.nccl && line.raw.find("NCCL WARN ") != std::string_view::npos;
+  return line.line.prefix.nccl && contains(line.raw, "NCCL WARN ");
 }
 
 Outcome read_error_line(const TextLine& line, Reading&) {
@@ -89,11 +90,10 @@ std::optional<EventRow> error_line(const TextLine& line, const std::optional<rul
   if (!reading.keep<Templates>().admits(shape)) return std::nullopt;
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : shape) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  EventRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
-  row.boot = line.line.prefix.boot;
-  row.event_class = named ? named->event_class : fmt::format("error_line/{:016x}", hash);
+  EventRow row{.place = line.place,
+               .time = line.line.prefix.time,
+               .boot = line.line.prefix.boot,
+               .event_class = named ? named->event_class : fmt::format("error_line/{:016x}", hash)};
   if (named)
     row.detail = fmt::format("shape={:016x}\ntitle={}\nrole={}", hash, named->title,
                              name(named->reason->role));

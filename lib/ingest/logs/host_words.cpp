@@ -9,6 +9,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/setting_lines.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -20,10 +21,9 @@ re2::StringPiece host_piece(std::string_view text) { return {text.data(), text.s
 
 bool host_word(std::string_view text) {
   return !text.empty() && text.size() <= 253 && isalnum(static_cast<unsigned char>(text.front())) &&
-         std::any_of(text.begin(), text.end(), [](unsigned char c) { return isalpha(c); }) &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return isalnum(c) || c == '-' || c == '.' || c == '_';
-         });
+         std::ranges::any_of(text, [](unsigned char c) { return isalpha(c); }) &&
+         std::ranges::all_of(
+             text, [](unsigned char c) { return isalnum(c) || c == '-' || c == '.' || c == '_'; });
 }
 
 std::string_view whole_text(std::string_view text) {
@@ -65,18 +65,14 @@ enum class HostWords { none, hostname, timezone, uptime, boot_time, collected };
 
 // By the file's name, and only where the content is that and nothing else.
 HostWords host_words_of(std::string_view path, std::string_view bytes, Timestamp& stamp) {
-  const std::string name =
-      lower(path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1));
+  const std::string name = lower(path.substr(path.rfind('/') + 1));
   const std::string_view text = whole_text(bytes);
-  if (text.empty() || text.size() > 256 || text.find('\n') != std::string_view::npos)
-    return HostWords::none;
+  if (text.empty() || text.size() > 256 || contains(text, '\n')) return HostWords::none;
   const auto has = [&](std::initializer_list<std::string_view> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view w) { return name.find(w) != std::string::npos; });
+    return std::ranges::any_of(words, [&](std::string_view w) { return contains(name, w); });
   };
   const auto starts = [&](std::initializer_list<std::string_view> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view w) { return name.starts_with(w); });
+    return std::ranges::any_of(words, [&](std::string_view w) { return name.starts_with(w); });
   };
   static const re2::RE2 kUptime(R"((\d{1,10})\.(\d\d) \d{1,13}\.\d\d)");
   std::int64_t seconds = 0, hundredths = 0;
@@ -85,7 +81,7 @@ HostWords host_words_of(std::string_view path, std::string_view bytes, Timestamp
     return HostWords::uptime;
   }
   if ((has({"hostname"}) || name == "nodename") && host_word(text)) return HostWords::hostname;
-  if (starts({"timezone", "time_zone"}) && text.find(' ') == std::string_view::npos &&
+  if (starts({"timezone", "time_zone"}) && !contains(text, ' ') &&
       text.find_first_of("/+-") != std::string_view::npos)
     return HostWords::timezone;
   if (starts({"timezone", "time_zone"}) && (text == "UTC" || text == "GMT"))
@@ -114,15 +110,11 @@ std::string read_host_words(std::string_view bytes, const MemberRow& member, Rea
                     static_cast<std::uint32_t>(text.size())};
   switch (host_words_of(member.path, bytes, stamp)) {
     case HostWords::hostname: {
-      IdentityRow row;
-      row.place = place;
-      row.source = "hostname";
-      row.host = Host(text);
-      reading.sink.put(row);
+      reading.sink.put(IdentityRow{.place = place, .source = "hostname", .host = Host(text)});
       break;
     }
     case HostWords::timezone:
-      reading.sink.put(ConfigRow{place, "timezone", std::string(text), {}, {}});
+      reading.sink.put(ConfigRow{place, "timezone", std::string(text)});
       break;
     case HostWords::uptime: reading.sink.put(ClockRow{place, {}, stamp, 0, {}, "uptime"}); break;
     case HostWords::boot_time:
@@ -132,7 +124,7 @@ std::string read_host_words(std::string_view bytes, const MemberRow& member, Rea
     case HostWords::collected:
       reading.sink.put(ClockRow{place, stamp, {}, 0, {}, "collected"});
       if (const std::string zone = offset_at_end(text); !zone.empty() && zone != "+00:00")
-        reading.sink.put(ConfigRow{place, "timezone", zone, {}, {}});
+        reading.sink.put(ConfigRow{place, "timezone", zone});
       break;
     case HostWords::none: return "host_words.none";
   }
@@ -153,8 +145,7 @@ bool sniff_boots(const Head& head) {
                             ? head.bytes.size()
                             : head.bytes.find_first_not_of("\r\n"));
   if (trimmed(text).starts_with("IDX BOOT ID"))
-    text = text.find('\n') == std::string_view::npos ? std::string_view{}
-                                                     : text.substr(text.find('\n') + 1);
+    text = !contains(text, '\n') ? std::string_view{} : text.substr(text.find('\n') + 1);
   return re2::RE2::PartialMatch(host_piece(text.substr(0, text.find('\n'))), boot_line());
 }
 
@@ -236,11 +227,9 @@ bool read_clock_offset(const TextLine& line, std::string_view text, Reading& rea
   if (!re2::RE2::PartialMatch(host_piece(text), kOffset, &host, &whole, &part, &side)) return false;
   part.resize(3, '0');
   reading.sink.put(
-      ConfigRow{line.place,
-                "clock_ahead_ms",
+      ConfigRow{line.place, "clock_ahead_ms",
                 (side == "slow" ? "-" : "") + std::to_string(number(whole) * 1000 + number(part)),
-                host.empty() ? reading.host_of(line.line.prefix) : std::optional(Host(host)),
-                {}});
+                host.empty() ? reading.host_of(line.line.prefix) : std::optional(Host(host))});
   return true;
 }
 
@@ -258,7 +247,7 @@ bool read_zone(const TextLine& line, std::string_view text, Reading& reading) {
     return true;
   }
   if (!re2::RE2::PartialMatch(host_piece(text), kZone, &value) || value.size() > 64) return false;
-  reading.sink.put(ConfigRow{line.place, "timezone", value, reading.host_of(line.line.prefix), {}});
+  reading.sink.put(ConfigRow{line.place, "timezone", value, reading.host_of(line.line.prefix)});
   return true;
 }
 
@@ -268,7 +257,7 @@ Outcome read_clock_words(const TextLine& line, Reading& reading) {
   std::int64_t btime = 0;
   if (re2::RE2::PartialMatch(text, kBtime, &btime)) {
     put_boot_time(line, {Clock::utc, btime * kSecond, kSecond}, kSecond, reading);
-    return {true, nullptr, {}};
+    return {true};
   }
   // A prefix that looks like a time of day was taken off: the raw line has it.
   return {read_uptime(line, line.raw, reading) || read_uptime(line, text, reading) ||
@@ -306,7 +295,7 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
     return {};
   }
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kClockWords[] = {"load average:", "system boot", "Universal time:",

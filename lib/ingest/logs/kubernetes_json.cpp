@@ -8,6 +8,7 @@
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/lenient_json.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -17,13 +18,10 @@ bool sniff_kubernetes_json(const Head& head) {
   const std::string_view name = head.base();
   if (!name.ends_with(".json")) return false;
   const std::string_view top = head.bytes.substr(0, 4096);
-  const auto holds = [&](std::string_view word) {
-    return top.find(word) != std::string_view::npos;
-  };
+  const auto holds = [&](std::string_view word) { return contains(top, word); };
   if (!holds("\"kind\"")) return false;
   return holds("\"PodList\"") || holds("\"EventList\"") || holds("\"involvedObject\"") ||
-         (holds("\"apiVersion\"") && (name.find("pod") != std::string_view::npos ||
-                                      name.find("event") != std::string_view::npos));
+         (holds("\"apiVersion\"") && (contains(name, "pod") || contains(name, "event")));
 }
 
 Timestamp stamp_of(std::string_view iso) {
@@ -50,7 +48,7 @@ class KubernetesRecords {
     const std::size_t at = !fresh || needle.empty() ? std::string_view::npos : item_.find(needle);
     if (at == std::string_view::npos) return out;
     const std::size_t offset = static_cast<std::size_t>(item_.data() - bytes_.data()) + at;
-    const auto next = std::lower_bound(line_ends_.begin(), line_ends_.end(), offset);
+    const auto next = std::ranges::lower_bound(line_ends_, offset);
     const std::size_t begin = next == line_ends_.begin() ? 0 : *(next - 1) + 1;
     const std::size_t end = next == line_ends_.end() ? bytes_.size() : *next;
     out.line = 1 + static_cast<std::uint64_t>(next - line_ends_.begin());
@@ -81,11 +79,10 @@ class KubernetesRecords {
     if (!reason.empty()) say("Reason:       " + reason, time, host, where, 1);
     const auto code = tree_.integer(container, "exitCode");
     if (!code) return;
-    ExitRow row;
-    row.place = where;
-    row.time = time;
-    row.source = "kubernetes";
-    row.code = *code > 128 && *code < 160 ? -(*code - 128) : *code;
+    ExitRow row{.place = where,
+                .time = time,
+                .source = "kubernetes",
+                .code = *code > 128 && *code < 160 ? -(*code - 128) : *code};
     if (!host.empty()) row.host = Host(host);
     reading_.sink.put(row);
   }
@@ -96,12 +93,8 @@ class KubernetesRecords {
     for (const std::string& other :
          {text(child(item, "metadata"), "name"), text(child(item, "status"), "podIP")})
       if (!host.empty() && !other.empty() && other != host) {
-        IdentityRow row;
-        row.place = place(other);
-        row.source = "pod";
-        row.host = Host(host);
-        row.address = other;
-        reading_.sink.put(row);
+        reading_.sink.put(IdentityRow{
+            .place = place(other), .source = "pod", .host = Host(host), .address = other});
       }
     for (const char* kind : {"initContainerStatuses", "containerStatuses"})
       tree_.each(child(child(item, "status"), kind), [&](const Value& status) {

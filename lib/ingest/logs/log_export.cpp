@@ -10,6 +10,7 @@
 #include "ingest/engine/text_reader.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::ingest {
@@ -27,9 +28,7 @@ struct ExportedRecord {
   std::size_t group = 0;  // of a stream that has an order of its own
 };
 
-bool text_has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
+bool text_has(std::string_view text, std::string_view word) { return contains(text, word); }
 
 std::string_view first_text_in(std::string_view bytes) {
   const std::size_t at = bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
@@ -198,10 +197,8 @@ void sort_by_time(std::vector<ExportedRecord>& records) {
     later += records[i - 1].prefix.time.ns < records[i].prefix.time.ns;
     earlier += records[i - 1].prefix.time.ns > records[i].prefix.time.ns;
   }
-  if (earlier > later) std::reverse(records.begin(), records.end());
-  sort_rows(records, [](const ExportedRecord& a, const ExportedRecord& b) {
-    return a.prefix.time.ns < b.prefix.time.ns;
-  });
+  if (earlier > later) std::ranges::reverse(records);
+  sort_by(records, [](const ExportedRecord& a) { return a.prefix.time.ns; });
 }
 
 std::string read_log_export(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -234,8 +231,7 @@ std::string read_log_export(std::string_view bytes, const MemberRow& member, Rea
     ends.push_back(at);
   for (const ExportedRecord& record : records) {
     const auto line =
-        static_cast<std::uint64_t>(std::lower_bound(ends.begin(), ends.end(), record.offset) -
-                                   ends.begin()) +
+        static_cast<std::uint64_t>(std::ranges::lower_bound(ends, record.offset) - ends.begin()) +
         1;
     reader.record({member.id, line, record.offset,
                    static_cast<std::uint32_t>(std::min<std::size_t>(record.length, 1u << 20))},

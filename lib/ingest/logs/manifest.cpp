@@ -11,8 +11,10 @@
 #include "ingest/engine/network_rows.hpp"
 #include "line/timestamp.hpp"
 #include "line/zone.hpp"
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/number.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::ingest {
@@ -26,8 +28,8 @@ constexpr std::size_t kMostNotes = 20;
 bool sniff_manifest(const Head& head) {
   // At the top of the bundle, or in the one folder that an archive wraps around it. A Job of
   // Kubernetes saved under that name is no manifest.
-  return head.base() == "job.json" && std::count(head.path.begin(), head.path.end(), '/') <= 1 &&
-         head.bytes.find("\"apiVersion\"") == std::string_view::npos;
+  return head.base() == "job.json" && std::ranges::count(head.path, '/') <= 1 &&
+         !contains(head.bytes, "\"apiVersion\"");
 }
 
 using Groups = std::vector<std::pair<std::string, std::vector<std::string>>>;
@@ -37,10 +39,10 @@ template <class Notes>
 Groups hosts_first(Groups groups, Notes& notes) {
   const auto inverted = [](const auto& group) {
     return shaped_like_address(group.first) &&
-           std::none_of(group.second.begin(), group.second.end(),
-                        [](const std::string& name) { return shaped_like_address(name); });
+           std::ranges::none_of(group.second,
+                                [](const std::string& name) { return shaped_like_address(name); });
   };
-  if (std::none_of(groups.begin(), groups.end(), inverted)) return groups;
+  if (std::ranges::none_of(groups, inverted)) return groups;
   notes.add("addresses: its keys are addresses; they are read as those of the hosts they lead to");
   std::map<std::string, std::vector<std::string>> by_host;
   for (auto& group : groups)
@@ -106,10 +108,7 @@ class Object {
       if (const double v = value->get<double>(); std::fabs(v) < 1e15 && v == std::floor(v))
         out = static_cast<std::int64_t>(v);
     } else if (value->is_string()) {  // "16": the environment variables it comes from are texts
-      const auto& text = value->get_ref<const std::string&>();
-      std::int64_t v = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-      if (error == std::errc() && end == text.data() + text.size()) out = v;
+      out = whole_number<std::int64_t>(value->get_ref<const std::string&>());
     }
     if (out && *out >= least && *out <= most) return out;
     lost(key, *value,
@@ -155,7 +154,7 @@ class Object {
   // After all known keys were asked for.
   void name_unknown() {
     for (const auto& [key, value] : object_.items()) {
-      if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+      if (contains(known_, key)) continue;
       const std::string near = notes_.full() || key.size() > 60 ? "" : schema::nearest(key, known_);
       notes_.add(fmt::format("unknown key '{}'{}; it is not used", at(key.substr(0, 60)),
                              near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near)));
@@ -240,15 +239,15 @@ std::vector<ManifestAttempt> attempts_of(Object& top, const std::optional<line::
       continue;
     }
     Object object(one, path, notes);
-    ManifestAttempt attempt;
-    attempt.id = object.number("id", 0, 1'000'000'000)
-                     .value_or(out.empty() ? static_cast<std::int64_t>(i) : out.back().id + 1);
-    attempt.start = manifest_moment(object, "start", zone);
-    attempt.end = manifest_moment(object, "end", zone);
-    attempt.exit_code = object.number("exit_code", -1'000'000, 1'000'000);
-    attempt.hosts = hosts_of(object.names("hosts"));
-    attempt.code_version = object.text("code_version");
-    attempt.action_before = object.text("action_before");
+    ManifestAttempt attempt{
+        .id = object.number("id", 0, 1'000'000'000)
+                  .value_or(out.empty() ? static_cast<std::int64_t>(i) : out.back().id + 1),
+        .start = manifest_moment(object, "start", zone),
+        .end = manifest_moment(object, "end", zone),
+        .code_version = object.text("code_version"),
+        .action_before = object.text("action_before"),
+        .exit_code = object.number("exit_code", -1'000'000, 1'000'000),
+        .hosts = hosts_of(object.names("hosts"))};
     object.name_unknown();
     out.push_back(std::move(attempt));
   }
@@ -281,7 +280,7 @@ void read_parallelism(Object& top, Manifest& m, Notes& notes) {
       const std::size_t end = std::min(text.find('-', at), text.size());
       const std::string word = text.substr(at, end - at);
       valid = (word == "tp" || word == "cp" || word == "ep" || word == "dp" || word == "pp") &&
-              std::find(seen.begin(), seen.end(), word) == seen.end();
+              !contains(seen, word);
       seen.push_back(word);
       at = end + 1;
     }

@@ -9,6 +9,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/recogniser.hpp"
 #include "ingest/engine/setting_lines.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -19,12 +20,10 @@ void put_name(const Place& place, std::string_view name, std::string_view machin
               Reading& reading) {
   if (machine.empty() || machine == "<none>" || name.empty() || name == "<none>" || name == machine)
     return;
-  IdentityRow row;
-  row.place = place;
-  row.source = "pod";
-  row.host = Host(machine.substr(0, 253));
-  row.address = std::string(name.substr(0, 253));
-  reading.sink.put(row);
+  reading.sink.put(IdentityRow{.place = place,
+                               .source = "pod",
+                               .host = Host(machine.substr(0, 253)),
+                               .address = std::string(name.substr(0, 253))});
 }
 
 // Names and addresses of machines in the columns of a table of kubectl. Columns stand where their
@@ -34,7 +33,7 @@ class MachineTable : public Assembler {
   MachineTable(std::string_view heading, std::string_view machine,
                std::span<const std::string_view> others)
       : headings_(words(heading).size()),
-        plain_(heading.find("NOMINATED") == std::string_view::npos),
+        plain_(!contains(heading, "NOMINATED")),
         machine_(place(heading, machine)) {
     for (const std::string_view other : others)
       if (column(heading, other) != std::string_view::npos)
@@ -56,15 +55,14 @@ class MachineTable : public Assembler {
     // Without blanks inside of its columns a row has a word for each heading, wherever it stands.
     const std::vector<std::string_view> all = words(text);
     const auto cell = [&](const Column& c) {
-      return plain_ && all.size() == headings_ && text.find('(') == std::string_view::npos
-                 ? all[c.index]
-                 : word(text, c.at);
+      return plain_ && all.size() == headings_ && !contains(text, '(') ? all[c.index]
+                                                                       : word(text, c.at);
     };
     const std::string_view machine = cell(machine_);
     std::vector<std::string_view> others;
     for (const Column& other : others_) others.push_back(cell(other));
     if (machine.empty() || machine.find_first_not_of("0123456789./") == std::string_view::npos ||
-        std::any_of(others.begin(), others.end(), [](std::string_view one) { return one.empty(); }))
+        std::ranges::any_of(others, [](std::string_view one) { return one.empty(); }))
       return Step::finished;
     for (const std::string_view other : others) put_name(line.place, other, machine, reading);
     return Step::took;
@@ -123,7 +121,7 @@ Outcome read_pods(const TextLine& line, Reading&) {
     return MachineTable::column(text, name) != std::string_view::npos;
   };
   if (!has("NAME") || !has("NODE") || !(has("IP") || has("STATUS") || has("READY"))) return {};
-  return {true, std::make_unique<MachineTable>(text, "NODE", kNames), {}};
+  return {true, std::make_unique<MachineTable>(text, "NODE", kNames)};
 }
 
 // kubectl get nodes -o wide, with the columns that clouds' distributions or somebody's jsonpath
@@ -133,7 +131,7 @@ Outcome read_nodes(const TextLine& line, Reading&) {
                                                 "INSTANCE-ID", "INSTANCE"};
   const std::string_view text = heading_of(line);
   if (MachineTable::column(text, "NAME") != 0) return {};
-  return {true, std::make_unique<MachineTable>(text, "NAME", kNames), {}};
+  return {true, std::make_unique<MachineTable>(text, "NAME", kNames)};
 }
 
 // The scheduler's event: "Successfully assigned NAMESPACE/POD to NODE".
@@ -145,7 +143,7 @@ Outcome read_assignment(const TextLine& line, Reading& reading) {
   if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kAssigned, &pod, &node))
     return {};
   put_name(line.place, pod, node, reading);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // The pod of which the lines speak: its name stands before its node.
@@ -190,14 +188,13 @@ class Description : public Kept {
 };
 
 Outcome read_description(const TextLine& line, Reading& reading) {
-  return {reading.keep<Description>().line(line.place, line.raw, reading), nullptr, {}};
+  return {reading.keep<Description>().line(line.place, line.raw, reading)};
 }
 
 bool sniff_pods_yaml(const Head& head) {
   return (head.base().ends_with(".yaml") || head.base().ends_with(".yml")) &&
          head.bytes.starts_with("apiVersion:") &&
-         (head.bytes.find("kind: Pod\n") != std::string_view::npos ||
-          head.bytes.find("\n    nodeName: ") != std::string_view::npos);
+         (contains(head.bytes, "kind: Pod\n") || contains(head.bytes, "\n    nodeName: "));
 }
 
 std::string read_pods_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {

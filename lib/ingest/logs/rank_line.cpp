@@ -25,15 +25,11 @@ Outcome read_rank_line(const TextLine& line, Reading& reading) {
   if (!has_pid && !has_local) return {};  // "rank 3 lost host ..." ties nothing
   if (line.line.prefix.rank && *line.line.prefix.rank != Rank(rank))
     return {};  // it speaks of another
-  IdentityRow row;
-  row.place = line.place;
-  row.source = "rank line";
-  row.host = Host(host);
-  row.rank = rank;
+  IdentityRow row{.place = line.place, .source = "rank line", .host = Host(host), .rank = rank};
   if (has_pid) row.pid = pid;
   if (has_local) row.local_rank = LocalRank(local);
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // "launching on cx-07 node rank 4", "NODE_RANK=4 HOSTNAME=cx-07": a launcher's word or a script's
@@ -54,7 +50,7 @@ Outcome read_node_rank(const TextLine& line, Reading& reading) {
   row.host = Host(host);
   row.node_rank = number;
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kNodeRankWords[] = {"node rank", "node_rank", "node-rank"};

@@ -1,5 +1,4 @@
 // sinfo -R: which nodes the scheduler or people took out, when and why.
-#include <algorithm>
 
 #include <re2/re2.h>
 
@@ -33,7 +32,7 @@ class NodeReasons : public Assembler {
 Outcome read_sinfo(const TextLine& line, Reading&) {
   static const re2::RE2 kHeading(R"(^REASON\s+USER\s+TIMESTAMP\s+(?:STATE\s+)?NODELIST\s*$)");
   if (!re2::RE2::FullMatch(re2::StringPiece(line.raw.data(), line.raw.size()), kHeading)) return {};
-  return {true, std::make_unique<NodeReasons>(), {}};
+  return {true, std::make_unique<NodeReasons>()};
 }
 
 constexpr std::string_view kSinfoWords[] = {"NODELIST"};

@@ -7,6 +7,7 @@
 
 #include "ingest/logs/node_reason.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -27,12 +28,9 @@ void put_job(const Place& place, std::string_view id, std::string_view key, std:
              Reading& reading) {
   if (id.empty() || !says_something(value)) return;
   reading.sink.put(
-      ConfigRow{place,
-                "slurm.job." + std::string(key),
+      ConfigRow{place, "slurm.job." + std::string(key),
                 std::string(id.substr(0, 64)) + " " +
-                    std::string(value.substr(0, key == "nodes" ? kMostNodes : kMostValue)),
-                {},
-                {}});
+                    std::string(value.substr(0, key == "nodes" ? kMostNodes : kMostValue))});
 }
 
 // KEY=value words; a value runs up to the next word that has an equals sign, for some hold spaces.
@@ -42,8 +40,7 @@ void each_pair(std::string_view text, See see) {
   while (at < text.size()) {
     while (at < text.size() && text[at] == ' ') ++at;
     const std::size_t equals = text.find('=', at);
-    if (equals == std::string_view::npos ||
-        text.substr(at, equals - at).find(' ') != std::string_view::npos) {
+    if (equals == std::string_view::npos || contains(text.substr(at, equals - at), ' ')) {
       at = std::min(text.find(' ', at), text.size());
       continue;
     }
@@ -98,7 +95,7 @@ class SlurmRecord : public Assembler {
     else if (key == "NodeList") {
       put_job(place, job_, "nodes", value, reading);
       if (says_something(value))
-        reading.sink.put(ConfigRow{place, "slurm.nodelist", std::string(value), {}, {}});
+        reading.sink.put(ConfigRow{place, "slurm.nodelist", std::string(value)});
     }
   }
 
@@ -106,15 +103,13 @@ class SlurmRecord : public Assembler {
     if (!says_something(value)) return;
     if (key == "NodeAddr" || key == "NodeHostName") {
       if (value == node_) return;
-      IdentityRow row;
-      row.place = place;
-      row.source = "scontrol";
-      row.host = Host(node_);
-      row.address = std::string(value);
-      reading.sink.put(row);
+      reading.sink.put(IdentityRow{.place = place,
+                                   .source = "scontrol",
+                                   .host = Host(node_),
+                                   .address = std::string(value)});
     } else if (key == "State") {
-      reading.sink.put(ConfigRow{
-          place, "slurm.node_state", std::string(value.substr(0, kMostValue)), Host(node_), {}});
+      reading.sink.put(ConfigRow{place, "slurm.node_state",
+                                 std::string(value.substr(0, kMostValue)), Host(node_)});
     } else if (key == "BootTime") {
       Timestamp stamp;
       if (line::parse_iso(value, stamp) > 0)
@@ -130,14 +125,13 @@ Outcome read_scontrol(const TextLine& line, Reading& reading) {
   const std::string_view text = line.raw;
   const bool job = text.starts_with("JobId=");
   if (!job && !text.starts_with("NodeName=")) return {};
-  if (job ? text.find(" JobName=") == std::string_view::npos
-          : text.find(" Arch=") == std::string_view::npos &&
-                text.find(" CPUAlloc=") == std::string_view::npos &&
-                text.find(" NodeAddr=") == std::string_view::npos)
+  if (job ? !contains(text, " JobName=")
+          : !contains(text, " Arch=") && !contains(text, " CPUAlloc=") &&
+                !contains(text, " NodeAddr="))
     return {};
   auto record = std::make_unique<SlurmRecord>();
   record->take(line.place, text, reading);
-  return {true, std::move(record), {}};
+  return {true, std::move(record)};
 }
 
 // The end of a cell. With commas, cells may stand in quotes, and lists of nodes have commas of
@@ -184,7 +178,7 @@ class Accounting : public Assembler {
     const std::string_view id = row["jobid"];
     if (id.empty() || id.front() < '0' || id.front() > '9') return Step::not_mine;
     // "4711.batch" and "4711.0" are steps of job 4711, which has a row of its own.
-    if (id.find('.') == std::string_view::npos)
+    if (!contains(id, '.'))
       for (const auto& [column, key] : {std::pair{"state", "state"},
                                         {"exitcode", "exit_code"},
                                         {"start", "start"},
@@ -258,7 +252,7 @@ Outcome read_sacct(const TextLine& line, Reading&) {
   const std::string_view text = line.raw.substr(0, 4096);
   char separator = ' ';
   for (const char one : {'\t', ',', '|'})
-    if (text.find(one) != std::string_view::npos) separator = one;
+    if (contains(text, one)) separator = one;
   std::vector<std::string> columns;
   for (std::size_t at = 0; at < text.size() && columns.size() < kMostSlurmColumns;) {
     const std::size_t begin = separator != ' ' ? at : text.find_first_not_of(" \r", at);
@@ -271,11 +265,9 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     columns.push_back(std::move(name));
     at = end + 1;
   }
-  const auto has = [&](const char* name) {
-    return std::find(columns.begin(), columns.end(), name) != columns.end();
-  };
+  const auto has = [&](const char* name) { return contains(columns, name); };
   if (!has("jobid") || !has("state") || !has("exitcode")) return {};
-  return {true, std::make_unique<Accounting>(std::move(columns), separator), {}};
+  return {true, std::make_unique<Accounting>(std::move(columns), separator)};
 }
 
 // The controller's log: "sched: Allocate JobId=4711 NodeList=...", "sched/backfill: ... Started
@@ -288,9 +280,9 @@ Outcome read_controller(const TextLine& line, Reading& reading) {
   if ((!start && !re2::RE2::PartialMatch(line.line.message, kEnd, &id)) ||
       line.line.prefix.time.clock == Clock::none)
     return {};
-  reading.sink.put(ConfigRow{line.place, start ? "slurm.log.start" : "slurm.log.end", id, {}, {}});
+  reading.sink.put(ConfigRow{line.place, start ? "slurm.log.start" : "slurm.log.end", id});
   reading.sink.put(ClockRow{line.place, line.line.prefix.time, {}, 0, {}, "job record"});
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kControllerWords[] = {

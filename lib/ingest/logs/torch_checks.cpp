@@ -35,11 +35,8 @@ bool another_group(const TextLine& line, Rank speaker) {
 }
 
 FrontierRow frontier(const TextLine& line, CollectiveSource source, Rank rank, GroupId group) {
-  FrontierRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
-  row.source = source;
-  row.rank = rank;
+  FrontierRow row{
+      .place = line.place, .time = line.line.prefix.time, .source = source, .rank = rank};
   row.group_rank = number_of(rank);  // of the group of all
   row.group = group;
   return row;
@@ -95,13 +92,13 @@ Outcome read_barrier(const TextLine& line, Reading& reading) {
     std::int64_t rank = 0;
     while (re2::RE2::FindAndConsume(&rest, kRank, &rank))
       checks.came(line, Rank(rank), false, reading);
-    return {true, nullptr, {}};
+    return {true};
   }
   if (!re2::RE2::PartialMatch(check_piece(line.line.message), kReached, &speaker) ||
       another_group(line, Rank(speaker)))
     return {};
   checks.came(line, Rank(speaker), true, reading);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 Outcome read_fingerprints(const TextLine& line, Reading& reading) {
@@ -138,7 +135,7 @@ Outcome read_fingerprints(const TextLine& line, Reading& reading) {
       p.row.sequence = std::min(a, b);
     }
   for (Print& p : prints) reading.keep<Checks>().runs(line, std::move(p.row), reading);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kBarrierWords[] = {"failed to pass monitoredBarrier",

@@ -2,7 +2,6 @@
 // torch.distributed.elastic, multiprocessing/errors (ChildFailedError), all generations since 1.9.
 // The "[0]:" of an entry is an index, no rank, and "Root Cause" is the earliest among one agent's
 // children: a claim, kept as such.
-#include <map>
 
 #include <re2/re2.h>
 
@@ -10,6 +9,7 @@
 #include "ingest/logs/traceback.hpp"
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -98,14 +98,12 @@ class ReportAssembler final : public Assembler {
     row_.blamed = blamed_;
     reading.sink.put(row_);
     if (row_.host || row_.rank) {
-      IdentityRow identity;
-      identity.place = row_.place;
-      identity.source = "torchrun";
-      identity.host = row_.host;
-      identity.pid = row_.pid;
-      identity.rank = number_of(row_.rank);
-      identity.local_rank = row_.local_rank;
-      reading.sink.put(identity);
+      reading.sink.put(IdentityRow{.place = row_.place,
+                                   .source = "torchrun",
+                                   .host = row_.host,
+                                   .pid = row_.pid,
+                                   .local_rank = row_.local_rank,
+                                   .rank = number_of(row_.rank)});
     }
     TracebackRow trace;
     parser_.fill(trace);
@@ -160,7 +158,7 @@ Outcome read_exit(const TextLine& line, Reading& reading) {
   row.pid = pid;
   row.blamed = true;  // the agent prints this line for the child it saw first
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // srun: error: node07: tasks 1,3-5: Exited with exit code 1 · node07: task 4: Killed · Segmentation
@@ -170,11 +168,8 @@ Outcome read_srun(const TextLine& line, Reading& reading) {
       R"(srun: error: (\S+): tasks? ([\d,-]+): (Killed|Terminated|Aborted|Exited with exit code (\d+)|Segmentation fault|Bus error|Out Of Memory|Floating point exception|Illegal instruction))");
   std::string host, tasks, how, code;
   if (!re2::RE2::PartialMatch(line.line.message, kTask, &host, &tasks, &how, &code)) return {};
-  ExitRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
-  row.source = "srun";
-  if (host.find('[') == std::string::npos) row.host = Host(host);  // a list names no single one
+  ExitRow row{.place = line.place, .time = line.line.prefix.time, .source = "srun"};
+  if (!contains(host, '[')) row.host = Host(host);  // a list names no single one
   if (!code.empty())
     row.code = code.size() < 6 ? std::strtoll(code.c_str(), nullptr, 10) : 1;
   else if (how == "Killed" || how == "Out Of Memory")
@@ -190,7 +185,7 @@ Outcome read_srun(const TextLine& line, Reading& reading) {
   else
     row.code = 1;
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // A shell's or collector's word on the whole job: "torchrun exit code 1", "exit status: 0",
@@ -205,7 +200,7 @@ Outcome read_exit_code(const TextLine& line, Reading& reading) {
   row.source = "shell";
   if (row.code > 128 && row.code < 160) row.code = -(row.code - 128);
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // gdb: a process stopped at a signal. In the text of a debugger no rule is asked, so the line is
@@ -215,19 +210,17 @@ Outcome read_debugger_signal(const TextLine& line, Reading& reading) {
   const auto match = reading.pack.match(line.line.message);
   if (!match || !reading.pack.is_event(*match)) return {};
   reading.sink.put(make_event(line, *match, reading));
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // The program's or its agent's own word that the training came to its planned end.
 Outcome read_finished(const TextLine& line, Reading& reading) {
-  ExitRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
-  row.source = "log";
-  row.host = line.line.prefix.host;
-  row.rank = line.line.prefix.rank;
-  reading.sink.put(row);
-  return {true, nullptr, {}};
+  reading.sink.put(ExitRow{.place = line.place,
+                           .time = line.line.prefix.time,
+                           .source = "log",
+                           .host = line.line.prefix.host,
+                           .rank = line.line.prefix.rank});
+  return {true};
 }
 
 constexpr std::string_view kFinishedWords[] = {"worker group successfully finished",

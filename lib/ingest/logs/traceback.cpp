@@ -5,6 +5,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/events.hpp"
+#include "model/contains.hpp"
 #include "rules/frames.hpp"
 
 namespace culprit::ingest {
@@ -35,14 +36,13 @@ std::string_view without_group_marks(std::string_view line, bool& marked) {
 // A word with which a shell or a logger speaks, no exception.
 bool foreign_word(std::string_view type, bool alone) {
   if (alone && (type == "Killed" || type == "Aborted" || type == "Terminated")) return true;
-  return std::all_of(type.begin(), type.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
-  });
+  return std::ranges::all_of(
+      type, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); });
 }
 
 bool connector(std::string_view line) {
-  return line.find("During handling of the above exception") != std::string_view::npos ||
-         line.find("The above exception was the direct cause") != std::string_view::npos;
+  return contains(line, "During handling of the above exception") ||
+         contains(line, "The above exception was the direct cause");
 }
 
 }  // namespace
@@ -165,8 +165,7 @@ void classify_traceback(TracebackRow& row, const rules::RulePack& pack,
     const std::string placed = text + " [raised in " + raised_in + "]";
     auto in_place = pack.match(placed);
     const auto known = pack.all_matches(text);
-    if (in_place && std::find(known.begin(), known.end(), in_place->rule) == known.end())
-      match = std::move(in_place);
+    if (in_place && !contains(known, in_place->rule)) match = std::move(in_place);
   }
   if (!match || match->role == Role::advice) return;
   row.event_class = match->event_class;
@@ -203,7 +202,7 @@ class TracebackAssembler final : public Assembler {
     if (!parser_.feed(line.line.message)) {
       // A message of several lines may yet be followed by "During handling of the above exception
       // ...".
-      const bool fresh = line.line.message.find(kHead) != std::string::npos;
+      const bool fresh = contains(line.line.message, kHead);
       return parser_.complete() && !fresh && ++watched_ <= kLinesWatched ? Step::watching
                                                                          : Step::not_mine;
     }
@@ -251,7 +250,7 @@ Outcome read_ignored(const TextLine&, Reading&) {
 Outcome read_traceback(const TextLine& line, Reading&) {
   // The report of an agent repeats its children's tracebacks ("  traceback : Traceback ..."):
   // torchrun.cpp reads those.
-  if (line.line.message.find("traceback : ") != std::string::npos) return {};
+  if (contains(line.line.message, "traceback : ")) return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<TracebackAssembler>(line);
   return outcome;

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "ingest/engine/recogniser.hpp"
 
@@ -19,7 +18,6 @@ class TracebackParser {
   // complete or torn).
   bool feed(std::string_view line);
   bool complete() const { return have_exception_; }
-  bool expecting_chain() const { return have_exception_; }
   // The line that was fed last names the exception that is kept.
   bool names_it() const { return names_it_; }
 
@@ -38,7 +36,6 @@ class TracebackParser {
     std::string file, function;
     std::int64_t line = 0;
   };
-  void choose_frame();
   bool announces() const;
   bool take_announced(std::string_view body, std::size_t indent);
 

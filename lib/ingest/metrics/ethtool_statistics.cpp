@@ -6,6 +6,7 @@
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -34,7 +35,7 @@ std::string_view device_of(std::string_view text, bool file) {
     text.remove_prefix(1);
   else
     return {};
-  if (text.empty() || between.find(text[0]) == std::string_view::npos) return {};
+  if (text.empty() || !contains(between, text[0])) return {};
   pass();
   if (file)
     for (const std::string_view ending : {".txt", ".log", ".out"})
@@ -91,7 +92,7 @@ class EthtoolStatistics final : public RecordReader {
     if (series == SeriesBook::kFull) return {false, nullptr, "series.too_many"};
     book.add(series, kNoValue, time_.clock == Clock::none ? kNoValue : time_.ns, value, place,
              reading);
-    return {true, nullptr, {}};
+    return {true};
   }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
     return without_blanks(raw).empty() || statistics_heading(raw)

@@ -1,10 +1,10 @@
 #include "ingest/metrics/metric_labels.hpp"
 
-#include <charconv>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
+#include "model/contains.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::ingest {
@@ -108,8 +108,7 @@ std::optional<Says> says(std::string_view label) {
 }
 
 bool integer(std::string_view text, std::int64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= 0;
+  return parse_whole(text, value) && value >= 0;
 }
 
 // "10.0.0.3:9400" or "node-07:9100" without its port; "" for an address that means "here".
@@ -130,7 +129,7 @@ std::string_view without_port(std::string_view instance) {
 
 bool of_network(std::string_view metric) {
   for (const std::string_view word : {"infiniband", "network_", "ethtool", "rdma", "roce"})
-    if (metric.find(word) != std::string_view::npos) return true;
+    if (contains(metric, word)) return true;
   return false;
 }
 

@@ -177,8 +177,7 @@ std::string_view take_host(std::string_view& text) {
   const std::size_t colon = text.find(": ");
   if (colon == 0 || colon > kLongestName) return {};  // npos is greater, too
   const std::string_view host = text.substr(0, colon);
-  const bool named = std::any_of(host.begin(), host.end(), letter) &&
-                     std::all_of(host.begin(), host.end(), [&](char c) {
+  const bool named = std::ranges::any_of(host, letter) && std::ranges::all_of(host, [&](char c) {
                        return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
                      });
   if (!named) return {};

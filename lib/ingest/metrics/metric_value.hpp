@@ -1,7 +1,6 @@
 // Numbers as exporters of metrics print them.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
 #include "ingest/engine/series_book.hpp"

@@ -2,7 +2,6 @@
 // (vector, scalar). Read in one pass over the bytes: a tree of a day of samples takes twenty times
 // their size.
 #include <cstring>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "ingest/metrics/metric_labels.hpp"
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "model/contains.hpp"
 #include "model/json_cursor.hpp"
 
 namespace culprit::ingest {
@@ -288,9 +288,7 @@ bool sniff_prometheus_json(const Head& head) {
   const std::string_view top = bytes.substr(key);
   if (!top.starts_with("\"status\"") && !top.starts_with("\"data\"") && !top.starts_with("\"error"))
     return false;
-  const auto has = [&](std::string_view text) {
-    return bytes.find(text) != std::string_view::npos;
-  };
+  const auto has = [&](std::string_view text) { return contains(bytes, text); };
   if (has("\"streams\"") && has("\"stream\""))
     return false;  // log lines in the same envelope: log_export.cpp
   // "resultType" comes last when a tool has sorted the keys, and may then be out of sight.

@@ -1,9 +1,7 @@
 // Prometheus text format 0.0.4 and OpenMetrics 1.0: one scrape of an exporter (dcgm-exporter,
 // node_exporter, xpu_timer, the NCCL Inspector's Prometheus mode), or what a loop of scrapes
 // appended to one file.
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -15,6 +13,7 @@
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -180,7 +179,7 @@ class PrometheusText final : public RecordReader {
     if (index == SeriesBook::kFull) index = series_of(*entry, clock, of_name);
     if (index == SeriesBook::kFull) return {false, nullptr, reject_};
     book(reading).add(index, step, time, value, place, reading);
-    return {true, nullptr, {}};
+    return {true};
   }
 
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
@@ -379,8 +378,7 @@ bool sniff_prometheus_text(const Head& head) {
   const std::string_view top = without_mark(head.bytes);
   if (top.starts_with("# HELP ") || top.starts_with("# TYPE ") || top.starts_with("# UNIT "))
     return true;
-  const bool named =
-      head.base().ends_with(".prom") || head.base().find("metrics") != std::string_view::npos;
+  const bool named = head.base().ends_with(".prom") || contains(head.base(), "metrics");
   // Without comments: lines of a series and a number, and at least one with labels, since "name
   // number" is said by many.
   int lines = 0, samples = 0, labelled = 0, typed = 0;
@@ -400,7 +398,7 @@ bool sniff_prometheus_text(const Head& head) {
     const std::size_t digits = read_number(raw.substr(at), value);
     if (digits == 0 || (at + digits < raw.size() && !blank(raw[at + digits]))) continue;
     ++samples;
-    labelled += raw[key - 1] == '}' && raw.substr(0, key).find("=\"") != std::string_view::npos;
+    labelled += raw[key - 1] == '}' && contains(raw.substr(0, key), "=\"");
   }
   if (lines == 0) return typed > 0 && named;
   if (typed > 0) return samples * 2 >= lines;
@@ -408,9 +406,8 @@ bool sniff_prometheus_text(const Head& head) {
 }
 
 std::unique_ptr<RecordReader> make_prometheus_text(const Head& head) {
-  return std::make_unique<PrometheusText>(head.bytes.find("# EOF") != std::string_view::npos ||
-                                              head.bytes.find("# UNIT ") != std::string_view::npos,
-                                          head.path);
+  return std::make_unique<PrometheusText>(
+      contains(head.bytes, "# EOF") || contains(head.bytes, "# UNIT "), head.path);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -25,11 +26,8 @@ bool is_link(std::string_view word) {
 }
 
 SeriesRow counter(std::string_view nic, std::string_view name, Clock clock, bool of_name) {
-  SeriesRow key;
-  key.name = name;
-  key.kind = "counter";
-  key.nic = std::string(nic);
-  key.clock = clock;
+  SeriesRow key{
+      .name = std::string(name), .kind = "counter", .nic = std::string(nic), .clock = clock};
   if (of_name) key.labels = kTimeOfName;
   return key;
 }
@@ -85,7 +83,7 @@ class RdmaStatistic final : public RecordReader {
                  reading);
       added = true;
     }
-    return {added, nullptr, {}};
+    return {added};
   }
 
   std::string nic_;
@@ -124,9 +122,7 @@ bool sniff_rdma_statistic_json(const Head& head) {
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t", open + 1);
   if (brace == std::string_view::npos || head.bytes[brace] != '{') return false;
   const std::string_view first = head.bytes.substr(brace, head.bytes.find('}', brace) - brace);
-  const auto has = [&](std::string_view text) {
-    return first.find(text) != std::string_view::npos;
-  };
+  const auto has = [&](std::string_view text) { return contains(first, text); };
   return has("\"ifname\"") && has("\"port\"") &&
          (has("\"rx_write_requests\"") || has("\"out_of_sequence\"") || has("\"packet_seq_err\"") ||
           has("\"rnr_nak_retry_err\"") || has("\"np_cnp_sent\"") || has("\"duplicate_request\"") ||

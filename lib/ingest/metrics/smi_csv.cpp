@@ -2,7 +2,6 @@
 // their units, a row a GPU; the same of many hosts ("node7: ..."), and without a header where the
 // command stands above its rows.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -11,6 +10,7 @@
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
 
 namespace culprit::ingest {
@@ -101,10 +101,7 @@ SmiField field_of(std::string_view name) {
   if (name == "uuid" || name == "gpu_uuid") return SmiField::uuid;
   if (name == "pci.bus_id" || name == "gpu_bus_id") return SmiField::pci;
   if (name == "host" || name == "hostname" || name == "node") return SmiField::host;
-  return std::find(std::begin(kDescriptions), std::end(kDescriptions), name) ==
-                 std::end(kDescriptions)
-             ? SmiField::number
-             : SmiField::description;
+  return !contains(kDescriptions, name) ? SmiField::number : SmiField::description;
 }
 
 // "utilization.gpu [%]": the name; the unit to `unit`.
@@ -128,8 +125,8 @@ bool is_smi_header(const std::vector<std::string_view>& cells) {
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
         std::string_view::npos)
       return false;
-    family = family || std::any_of(std::begin(kFamilies), std::end(kFamilies),
-                                   [&](std::string_view f) { return name.starts_with(f); });
+    family = family || std::ranges::any_of(kFamilies,
+                                           [&](std::string_view f) { return name.starts_with(f); });
   }
   return family;
 }
@@ -362,9 +359,7 @@ class SmiCsv final : public RecordReader {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (!given[i]) continue;
       if (gpu.series[i] == SeriesBook::kFull) {
-        SeriesRow key;
-        key.name = columns_[i].name;
-        key.unit = columns_[i].unit;
+        SeriesRow key{.name = columns_[i].name, .unit = columns_[i].unit};
         if (!gpu.host.empty()) key.host = Host(gpu.host);
         if (!gpu.id.empty()) key.gpu = gpu.id;
         key.clock = timed_ ? clock_ : Clock::none;
@@ -430,8 +425,7 @@ bool sniff_smi_csv(const Head& head) {
     if (raw.size() > 8192 || !split_smi_cells(raw, cells)) return false;
     if (cells.size() > 1 && is_smi_header(cells)) return true;
     // One column alone is a word; what stands below it must be readings.
-    if (cells.size() == 1 && is_smi_header(cells) && raw.find(" [") != std::string_view::npos)
-      return true;
+    if (cells.size() == 1 && is_smi_header(cells) && contains(raw, " [")) return true;
     if (!is_row(cells)) return false;
     ++rows;
   }

@@ -9,6 +9,7 @@
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -195,7 +196,7 @@ class SmiDmon final : public RecordReader {
     key.name = header_.names[column];
     if (column < units_.size()) key.unit = units_[column];
     // MIG instances, switches and processors of dcgmi are no GPUs.
-    if (gpu.id.find(' ') == std::string::npos)
+    if (!contains(gpu.id, ' '))
       key.gpu = gpu.id;
     else
       key.labels = "entity=" + gpu.id;
@@ -274,9 +275,8 @@ bool of_tool(const Header& dmon_header) {
   for (std::size_t i = 0; i < dmon_header.names.size(); ++i) {
     if (dmon_header.columns[i] != DmonColumn::reading) continue;
     const std::string& name = dmon_header.names[i];
-    if (dmon_header.dcgm
-            ? name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos
-            : std::find(std::begin(kColumns), std::end(kColumns), name) == std::end(kColumns))
+    if (dmon_header.dcgm ? name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos
+                         : !contains(kColumns, name))
       return false;
   }
   return true;
@@ -288,7 +288,7 @@ Outcome read_block(const TextLine& line, Reading& reading) {
   Header found;
   if (!dmon_header(words, found) || found.processes || !of_tool(found)) return {};
   reading.keep<DmonOfLog>().reader.read(without_blanks(line.line.message), line.place, reading);
-  return {true, std::make_unique<DmonBlock>(), {}};
+  return {true, std::make_unique<DmonBlock>()};
 }
 
 constexpr std::string_view kHeaderWords[] = {"# gpu ", "#Date ", "#Time ", "#Entity"};

@@ -9,6 +9,7 @@
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -23,7 +24,7 @@ bool plain_word(std::string_view word, std::string_view also) {
   if (word.empty() || word.size() > 128) return false;
   for (const char c : word)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-          also.find(c) != std::string_view::npos))
+          contains(also, c)))
       return false;
   return true;
 }
@@ -58,10 +59,8 @@ bool counter_of(std::string_view path, Counter& out) {
 }
 
 bool of_tree(std::string_view path) {
-  return path.find("/infiniband/") != std::string_view::npos ||
-         path.find("/ports/") != std::string_view::npos ||
-         (path.find("/net/") != std::string_view::npos &&
-          path.find("/statistics/") != std::string_view::npos);
+  return contains(path, "/infiniband/") || contains(path, "/ports/") ||
+         (contains(path, "/net/") && contains(path, "/statistics/"));
 }
 
 // Where the path of "path:value" ends: at the first colon behind the last folder; a PCI address in
@@ -79,10 +78,7 @@ bool missing_counter(std::string_view value) {
 
 bool put(const Counter& counter, std::string_view host, double value, const Place& place,
          Reading& reading) {
-  SeriesRow key;
-  key.name = counter.name;
-  key.kind = "counter";
-  key.nic = counter.nic;
+  SeriesRow key{.name = std::string(counter.name), .kind = "counter", .nic = counter.nic};
   if (!host.empty()) key.host = Host(host);
   SeriesBook& book = reading.keep<SeriesBook>();
   const auto series = book.series(key);
@@ -126,7 +122,7 @@ class SysCounters final : public RecordReader {
     if (missing_counter(text)) return {};
     if (read_number(text, value) != text.size()) return {false, nullptr, "sys_counters.value"};
     if (!put(counter, host, value, place, reading)) return {false, nullptr, "series.too_many"};
-    return {true, nullptr, {}};
+    return {true};
   }
 
   std::string heading_;

@@ -19,9 +19,8 @@ Outcome read_cpupower(const TextLine& line, Reading& reading) {
   for (const Field& field : kFields) {
     std::string value;
     if (!re2::RE2::PartialMatch(line.line.message, field.pattern, &value)) continue;
-    reading.sink.put(
-        ConfigRow{line.place, field.name, value, reading.host_of(line.line.prefix), {}});
-    return {true, nullptr, {}};
+    reading.sink.put(ConfigRow{line.place, field.name, value, reading.host_of(line.line.prefix)});
+    return {true};
   }
   return {};
 }

@@ -15,7 +15,7 @@ Outcome read_smi_heading(const TextLine& line, Reading& reading) {
   std::string pci;
   if (!re2::RE2::FullMatch(line.line.message, kHeading, &pci)) return {};
   reading.current_gpu = normal_pci(pci).value_or("");
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // Errors that a GPU counted in all its life: many hosts run for years with rows that were replaced
@@ -42,7 +42,7 @@ Outcome read_ecc_history(const TextLine& line, Reading& reading) {
   while (!heading.empty() && (heading.back() == ' ' || heading.back() == '\r'))
     heading.remove_suffix(1);
   if (heading != "Aggregate" && heading != "<aggregate>") return {};
-  return {true, std::make_unique<EccHistory>(begin), {}};
+  return {true, std::make_unique<EccHistory>(begin)};
 }
 
 Outcome read_nic_heading(const TextLine& line, Reading& reading) {
@@ -51,7 +51,7 @@ Outcome read_nic_heading(const TextLine& line, Reading& reading) {
   std::string a, b, c;
   if (!re2::RE2::PartialMatch(line.line.message, kHeading, &a, &b, &c)) return {};
   reading.current_nic = !a.empty() ? a : !b.empty() ? b : c;
-  return {true, nullptr, {}};
+  return {true};
 }
 
 Outcome read_driver(const TextLine& line, Reading& reading) {
@@ -63,7 +63,7 @@ Outcome read_driver(const TextLine& line, Reading& reading) {
   row.name = "driver_version";
   row.host = reading.host_of(line.line.prefix);
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true};
 }
 
 constexpr std::string_view kSmiWords[] = {"GPU 0000"};

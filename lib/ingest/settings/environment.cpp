@@ -2,6 +2,7 @@
 // rank is a dump of a process (process_dump.cpp). Kept are the variables that libraries of the job
 // read; not those that may hold secrets.
 #include "ingest/engine/setting_lines.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -18,24 +19,22 @@ bool split_assignment(std::string_view line, std::string_view& key, std::string_
   value = trimmed(line.substr(equals + 1));
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
     value = value.substr(1, value.size() - 2);
-  return std::all_of(key.begin(), key.end(),
-                     [](unsigned char c) { return isalnum(c) || c == '_'; });
+  return std::ranges::all_of(key, [](unsigned char c) { return isalnum(c) || c == '_'; });
 }
 
 bool upper_key(std::string_view line) {
   std::string_view key, value;
   return split_assignment(line, key, value) &&
-         std::none_of(key.begin(), key.end(), [](unsigned char c) { return islower(c); });
+         std::ranges::none_of(key, [](unsigned char c) { return islower(c); });
 }
 
 bool release(const Head& head) {
-  return head.whole && head.bytes.find("PRETTY_NAME=") != std::string_view::npos &&
-         head.bytes.find("VERSION_ID=") != std::string_view::npos;
+  return head.whole && contains(head.bytes, "PRETTY_NAME=") && contains(head.bytes, "VERSION_ID=");
 }
 
 bool wanted_variable(std::string_view key) {
-  if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" ||
-      key.find("TOKEN") != std::string_view::npos || key.find("KEY") != std::string_view::npos)
+  if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" || contains(key, "TOKEN") ||
+      contains(key, "KEY"))
     return false;
   return starts_with_any(key, {"NCCL_", "UCX_", "TORCH_", "CUDA_", "PYTORCH_", "OMPI_MCA_", "FI_",
                                "GLOO_", "NVTE_", "CUBLAS_", "CUDNN_"}) ||
@@ -58,7 +57,7 @@ bool sniff_environment(const Head& head) {
     rank = rank || key == "RANK" || key == "LOCAL_RANK" || key == "SLURM_PROCID";
     return upper_key(line) || key == "_" || islower(static_cast<unsigned char>(key[0]));
   });
-  return shell && !rank && share >= 80 && head.bytes.find('\0') == std::string_view::npos;
+  return shell && !rank && share >= 80 && !contains(head.bytes, '\0');
 }
 
 std::string read_environment(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -70,11 +69,9 @@ std::string read_environment(std::string_view bytes, const MemberRow& member, Re
     std::string name;
     if (!os && (key == "HOSTNAME" || key == "SLURMD_NODENAME") && !value.empty() &&
         value.find_first_of(" $/") == std::string_view::npos && value.size() <= 253) {
-      IdentityRow row;
-      row.place = line_place(member, number, offset, line);
-      row.source = "hostname";
-      row.host = Host(value);
-      reading.sink.put(row);
+      reading.sink.put(IdentityRow{.place = line_place(member, number, offset, line),
+                                   .source = "hostname",
+                                   .host = Host(value)});
       return;
     }
     if (os && key == "PRETTY_NAME")
@@ -84,11 +81,8 @@ std::string read_environment(std::string_view bytes, const MemberRow& member, Re
     else
       return;
     ++kept;
-    reading.sink.put(ConfigRow{line_place(member, number, offset, line),
-                               std::move(name),
-                               std::string(value.substr(0, 400)),
-                               {},
-                               {}});
+    reading.sink.put(ConfigRow{line_place(member, number, offset, line), std::move(name),
+                               std::string(value.substr(0, 400))});
   });
   return "";
 }

@@ -3,6 +3,7 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -21,8 +22,8 @@ bool address_entry(std::string_view line, AddressEntry& out) {
   if (!shaped_like_address(out.address) || names.empty()) return false;
   out.host = names.substr(0, std::min(names.find_first_of(" \t"), names.size()));
   if (!isalnum(static_cast<unsigned char>(out.host.front())) || out.host.size() > 253 ||
-      !std::all_of(out.host.begin(), out.host.end(),
-                   [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; }))
+      !std::ranges::all_of(
+          out.host, [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; }))
     return false;
   const std::string small = lower(out.address);
   if (small.starts_with("127.") || small == "::1" || small.starts_with("fe80:") ||
@@ -34,7 +35,7 @@ bool address_entry(std::string_view line, AddressEntry& out) {
 
 bool sniff_etc_hosts(const Head& head) {
   const std::string name = lower(head.base());
-  if (name.find("hosts") == std::string::npos) return false;
+  if (!contains(name, "hosts")) return false;
   return every_line_fits(head, [](std::string_view text) {
     AddressEntry entry;
     return address_entry(text, entry);
@@ -53,12 +54,10 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
       return;
     }
     if (entry.host.empty()) return;
-    IdentityRow row;
-    row.place = place;
-    row.source = "etc-hosts";
-    row.host = Host(entry.host);
-    row.address = std::string(entry.address);
-    reading.sink.put(row);
+    reading.sink.put(IdentityRow{.place = place,
+                                 .source = "etc-hosts",
+                                 .host = Host(entry.host),
+                                 .address = std::string(entry.address)});
     ++hosts;
   });
   return "";

@@ -3,6 +3,7 @@
 
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -17,12 +18,9 @@ class PortSettings : public Assembler {
     const std::string_view text = line.raw;
     if (text.empty() || (text.front() != ' ' && text.front() != '\t')) return Step::not_mine;
     const std::string_view field = trimmed(text);
-    if (field.starts_with("Speed:") && field.find("Unknown") == std::string_view::npos)
-      reading.sink.put(ConfigRow{line.place,
-                                 "nic.rate[" + port_ + "]",
-                                 std::string(trimmed(field.substr(6)).substr(0, 32)),
-                                 host_,
-                                 {}});
+    if (field.starts_with("Speed:") && !contains(field, "Unknown"))
+      reading.sink.put(ConfigRow{line.place, "nic.rate[" + port_ + "]",
+                                 std::string(trimmed(field.substr(6)).substr(0, 32)), host_});
     return Step::watching;
   }
   void finish(Reading&) override {}
@@ -37,7 +35,7 @@ Outcome read_ethtool(const TextLine& line, Reading& reading) {
   static const re2::RE2 kPort(R"(^Settings for ([\w.@-]{1,32}):\s*$)");
   std::string port;
   if (!re2::RE2::FullMatch(line.line.message, kPort, &port)) return {};
-  return {true, std::make_unique<PortSettings>(port, reading.host_of(line.line.prefix)), {}};
+  return {true, std::make_unique<PortSettings>(port, reading.host_of(line.line.prefix))};
 }
 
 constexpr std::string_view kEthtoolWords[] = {"Settings for "};

@@ -6,6 +6,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "line/line.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -35,7 +36,7 @@ std::vector<std::string> topology_words(std::string_view line) {
 
 // Of a whole file only: a log that prints the matrix first is a log.
 bool sniff_gpu_topology(const Head& head) {
-  if (!head.whole || head.bytes.find("GPU0") == std::string_view::npos) return false;
+  if (!head.whole || !contains(head.bytes, "GPU0")) return false;
   std::size_t lines = 0;
   std::size_t others = 0;
   bool header = false;
@@ -58,7 +59,7 @@ bool sniff_gpu_topology(const Head& head) {
 
 int distance(std::string_view cell) {
   static constexpr std::string_view kNearest[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
-  const auto it = std::find(std::begin(kNearest), std::end(kNearest), cell);
+  const auto it = std::ranges::find(kNearest, cell);
   return it == std::end(kNearest) ? 99 : static_cast<int>(it - std::begin(kNearest));
 }
 
@@ -101,7 +102,7 @@ std::string read_gpu_topology(std::string_view bytes, const MemberRow& member, R
                numbered(std::string_view(all[0]).substr(0, all[0].size() - 1), "NIC")) {
       const std::string nic = all[0].substr(0, all[0].size() - 1);
       legend[nic] = all[1];
-      reading.sink.put(ConfigRow{place, "topo." + lower(nic), all[1].substr(0, 64), {}, {}});
+      reading.sink.put(ConfigRow{place, "topo." + lower(nic), all[1].substr(0, 64)});
     }
   });
   for (const auto& [gpu, near] : gpus) {
@@ -111,8 +112,7 @@ std::string read_gpu_topology(std::string_view bytes, const MemberRow& member, R
       const auto it = legend.find(nic);
       list += (list.empty() ? "" : ",") + (it == legend.end() ? nic : it->second);
     }
-    reading.sink.put(
-        ConfigRow{near.place, "topo." + lower(gpu) + ".nic", list.substr(0, 400), {}, {}});
+    reading.sink.put(ConfigRow{near.place, "topo." + lower(gpu) + ".nic", list.substr(0, 400)});
   }
   return columns.empty() ? "gpu_topology.no_matrix" : "";
 }

@@ -1,11 +1,12 @@
 // Host files of launchers, in node order: "host slots=8" (Open MPI, DeepSpeed), "host:8" (MPICH),
 // bare names.
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "model/contains.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -20,17 +21,13 @@ struct HostfileEntry {
 bool host_name(std::string_view text) {
   if (text.empty() || text.size() > 255 || !isalnum(static_cast<unsigned char>(text.front())))
     return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return isalnum(c) || c == '-' || c == '_' || c == '.';
-  });
+  return std::ranges::all_of(
+      text, [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 std::int64_t slots_in(std::string_view digits) {
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return error == std::errc{} && end == digits.data() + digits.size() && value > 0 && value <= 1024
-             ? value
-             : -1;
+  return parse_whole(digits, value) && value > 0 && value <= 1024 ? value : -1;
 }
 
 // False for a line that is none of a host file.
@@ -65,7 +62,7 @@ bool sniff_hostfile(const Head& head) {
   bool named = name == "hosts" || name == "hosts.txt";
   for (const char* part :
        {"hostfile", "host_file", "hostlist", "machinefile", "machine_file", "nodefile", "nodelist"})
-    named = named || name.find(part) != std::string::npos;
+    named = named || contains(name, part);
   bool all_say_slots = true;
   const bool all_fit = every_line_fits(head, [&](std::string_view text) {
     HostfileEntry entry;
@@ -96,17 +93,14 @@ std::string read_hostfile(std::string_view bytes, const MemberRow& member, Readi
       slots = std::max<std::int64_t>(slots, 1) + std::max<std::int64_t>(entry.slots, 1);
       return;
     }
-    IdentityRow row;
-    row.place = place;
-    row.source = "hostfile";
-    row.host = Host(entry.host);
-    row.node_rank = it->second;
+    IdentityRow row{
+        .place = place, .source = "hostfile", .host = Host(entry.host), .node_rank = it->second};
     hosts.emplace_back(std::move(row), entry.slots);
   });
   for (const auto& [row, slots] : hosts) {
     reading.sink.put(row);
     if (slots > 0)
-      reading.sink.put(ConfigRow{row.place, "hostfile.slots", std::to_string(slots), row.host, {}});
+      reading.sink.put(ConfigRow{row.place, "hostfile.slots", std::to_string(slots), row.host});
   }
   return hosts.empty() ? "hostfile.no_host" : "";
 }

@@ -35,9 +35,8 @@ InventoryColumns inventory_heading(std::string_view line) {
 
 bool machine_name(std::string_view text) {
   return !text.empty() && text.size() <= 253 && isalpha(static_cast<unsigned char>(text.front())) &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return isalnum(c) || c == '-' || c == '_' || c == '.';
-         });
+         std::ranges::all_of(
+             text, [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 // The columns that hold an address in every row of the head; empty for a table of something else.
@@ -86,12 +85,10 @@ std::string read_inventory(std::string_view bytes, const MemberRow& member, Read
     ++hosts;
     for (const std::string_view cell : cells) {
       if (!shaped_like_address(cell)) continue;
-      IdentityRow row;
-      row.place = place;
-      row.source = "inventory";
-      row.host = Host(cells[columns.host]);
-      row.address = std::string(cell);
-      reading.sink.put(row);
+      reading.sink.put(IdentityRow{.place = place,
+                                   .source = "inventory",
+                                   .host = Host(cells[columns.host]),
+                                   .address = std::string(cell)});
     }
   });
   return {};

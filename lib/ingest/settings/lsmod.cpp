@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ingest/engine/setting_lines.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -17,18 +18,14 @@ std::string_view first_word(std::string_view line) { return line.substr(0, line.
 
 bool sniff(const Head& head) {
   const std::string_view top = head.bytes.substr(0, 64);
-  return top.starts_with("Module ") && top.find("Size") != std::string_view::npos &&
-         top.find("Used by") != std::string_view::npos;
+  return top.starts_with("Module ") && contains(top, "Size") && contains(top, "Used by");
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
   std::array<bool, kModules.size()> loaded{};
   const auto put = [&](std::size_t i, const Place& place) {
-    reading.sink.put(ConfigRow{place,
-                               "module.loaded." + std::string(kModules[i]),
-                               loaded[i] ? "loaded" : "not loaded",
-                               {},
-                               {}});
+    reading.sink.put(ConfigRow{place, "module.loaded." + std::string(kModules[i]),
+                               loaded[i] ? "loaded" : "not loaded"});
   };
   std::string_view heading;
   bool drives_gpus = false;
@@ -36,7 +33,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     if (number == 1) heading = line;
     const std::string_view name = first_word(line);
     drives_gpus = drives_gpus || name == "nvidia";
-    const auto at = std::find(kModules.begin(), kModules.end(), name);
+    const auto at = std::ranges::find(kModules, name);
     if (at == kModules.end()) return;
     const auto i = static_cast<std::size_t>(at - kModules.begin());
     if (!std::exchange(loaded[i], true)) put(i, line_place(member, number, offset, line));

@@ -36,7 +36,7 @@ class PciDevice : public Assembler {
  private:
   void put(const Place& place, const char* what, std::string value, Reading& reading) {
     reading.sink.put(
-        ConfigRow{place, kind_ + "." + what + "[" + address_ + "]", std::move(value), host_, {}});
+        ConfigRow{place, kind_ + "." + what + "[" + address_ + "]", std::move(value), host_});
   }
 
   std::string kind_, address_;

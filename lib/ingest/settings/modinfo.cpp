@@ -1,17 +1,16 @@
 // `modinfo nvidia` and `ethtool -i`: a driver's name, version and firmware, "key: value" a line.
 #include "ingest/engine/setting_lines.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
 bool modinfo(std::string_view bytes) {
-  return trimmed(bytes).starts_with("filename:") &&
-         bytes.find("\nvermagic:") != std::string_view::npos;
+  return trimmed(bytes).starts_with("filename:") && contains(bytes, "\nvermagic:");
 }
 bool ethtool(std::string_view bytes) {
-  return trimmed(bytes).starts_with("driver:") &&
-         bytes.find("\nfirmware-version:") != std::string_view::npos;
+  return trimmed(bytes).starts_with("driver:") && contains(bytes, "\nfirmware-version:");
 }
 
 bool sniff_modinfo(const Head& head) { return modinfo(head.bytes) || ethtool(head.bytes); }
@@ -27,7 +26,7 @@ std::string read_modinfo(std::string_view bytes, const MemberRow& member, Readin
     if (value.empty()) return;
     std::string name;
     if (driver && key == "filename") {
-      module = value.substr(value.rfind('/') == std::string_view::npos ? 0 : value.rfind('/') + 1);
+      module = value.substr(value.rfind('/') + 1);
       module = module.substr(0, std::min<std::size_t>(module.find(".ko"), 64));
     } else if (driver && key == "version") {
       name = module == "nvidia" ? "driver_version" : "module." + module;
@@ -40,11 +39,8 @@ std::string read_modinfo(std::string_view bytes, const MemberRow& member, Readin
         name = "ethernet." + module + ".firmware";
     }
     if (!name.empty())
-      reading.sink.put(ConfigRow{line_place(member, number, offset, line),
-                                 std::move(name),
-                                 std::string(value.substr(0, 400)),
-                                 {},
-                                 {}});
+      reading.sink.put(ConfigRow{line_place(member, number, offset, line), std::move(name),
+                                 std::string(value.substr(0, 400))});
   });
   return "";
 }

@@ -2,7 +2,6 @@
 // leaf, rack, rail, pod, block. There is no standard for it; people export one from their
 // inventory.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -52,8 +51,7 @@ constexpr NetworkColumn kColumns[] = {
 
 const NetworkColumn* column(std::string_view name) {
   const std::string small = lower(trimmed(name));
-  const auto it = std::find_if(std::begin(kColumns), std::end(kColumns),
-                               [&](const NetworkColumn& c) { return c.name == small; });
+  const auto it = std::ranges::find(kColumns, small, &NetworkColumn::name);
   return it == std::end(kColumns) ? nullptr : &*it;
 }
 

@@ -1,6 +1,7 @@
 // Lists of installed software: dpkg -l, rpm -qa, pip freeze and pip list. Kept are the packages
 // that a training job's communication and numbers hang on.
 #include "ingest/engine/setting_lines.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -39,7 +40,7 @@ bool dpkg_line(std::string_view line, Package& out) {
 bool rpm_line(std::string_view line, Package& out) {
   line = trimmed(line);
   const std::size_t dot = line.rfind('.');
-  if (dot == std::string_view::npos || line.find(' ') != std::string_view::npos) return false;
+  if (dot == std::string_view::npos || contains(line, ' ')) return false;
   const std::string_view machine = line.substr(dot + 1);
   if (machine != "x86_64" && machine != "noarch" && machine != "aarch64" && machine != "i686")
     return false;
@@ -53,10 +54,9 @@ bool rpm_line(std::string_view line, Package& out) {
 }
 
 bool python_name(std::string_view text) {
-  return !text.empty() && text.size() <= 100 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return isalnum(c) || c == '.' || c == '_' || c == '-';
-         });
+  return !text.empty() && text.size() <= 100 && std::ranges::all_of(text, [](unsigned char c) {
+    return isalnum(c) || c == '.' || c == '_' || c == '-';
+  });
 }
 
 // "torch==2.3.1", "apex @ file:///..."
@@ -81,7 +81,7 @@ bool list_line(std::string_view line, Package& out) {
 
 bool system_wanted(std::string_view name) {
   for (const std::string_view part : {"ofed", "nccl", "fabricmanager"})
-    if (name.find(part) != std::string_view::npos) return true;
+    if (contains(name, part)) return true;
   return starts_with_any(name, {"nvidia-",      "libnvidia-",     "mlnx",
                                 "cuda-toolkit", "cuda-runtime",   "cuda-compat",
                                 "cuda-drivers", "cuda-cudart",    "linux-image-",
@@ -116,7 +116,7 @@ Form form_of(const Head& head) {
         return freeze_line(line, package) || line.starts_with("-e ");
       }) >= 80)
     return Form::freeze;
-  if (head.bytes.starts_with("Package ") && head.bytes.find("\n-----") != std::string_view::npos &&
+  if (head.bytes.starts_with("Package ") && contains(head.bytes, "\n-----") &&
       setting_share(head, [&](std::string_view line) { return list_line(line, package); }) >= 60)
     return Form::list;
   return Form::none;
@@ -145,9 +145,7 @@ std::string read_packages(std::string_view bytes, const MemberRow& member, Readi
     ++kept;
     reading.sink.put(ConfigRow{line_place(member, number, offset, line),
                                (python ? "pip." : "package.") + name,
-                               std::string(package.version.substr(0, 400)),
-                               {},
-                               {}});
+                               std::string(package.version.substr(0, 400))});
   });
   return "";
 }

@@ -1,11 +1,10 @@
 // A table that somebody wrote or a script printed of who runs where: "rank host local pid" in any
 // order, under a heading, with blanks, commas or tabs between them.
-#include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -42,11 +41,8 @@ RankColumns rank_columns(std::string_view heading) {
 }
 
 std::optional<std::int64_t> rank_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > 100'000'000)
-    return std::nullopt;
-  return value;
+  const auto value = whole_number<std::int64_t>(text);
+  return value >= 0 && value <= 100'000'000 ? value : std::nullopt;
 }
 
 // Nothing for a row of something else.
@@ -56,10 +52,7 @@ std::optional<IdentityRow> rank_row(const RankColumns& columns, std::string_view
   const auto rank = rank_number(cells[columns.rank]);
   const std::string_view host = cells[columns.host];
   if (!rank || host.size() > 253 || rank_number(host)) return std::nullopt;
-  IdentityRow row;
-  row.source = "rank table";
-  row.rank = rank;
-  row.host = Host(host);
+  IdentityRow row{.source = "rank table", .host = Host(host), .rank = rank};
   if (columns.local != RankColumns::kNone)
     row.local_rank = maybe<LocalRank>(rank_number(cells[columns.local]));
   if (columns.pid != RankColumns::kNone) row.pid = rank_number(cells[columns.pid]);

@@ -32,13 +32,10 @@ Outcome read_rdma_settings(const TextLine& line, Reading& reading) {
   if (value.empty()) return {};
   for (const RdmaField& field : kRdmaFields) {
     if (key != field.key) continue;
-    reading.sink.put(
-        ConfigRow{line.place,
-                  std::string(field.name) + "[" + reading.current_nic.substr(0, 64) + "]",
-                  std::string(value.substr(0, 400)),
-                  {},
-                  {}});
-    return {true, nullptr, {}};
+    reading.sink.put(ConfigRow{
+        line.place, std::string(field.name) + "[" + reading.current_nic.substr(0, 64) + "]",
+        std::string(value.substr(0, 400))});
+    return {true};
   }
   return {};
 }

@@ -1,33 +1,30 @@
 // Slurm's description of the network: topology.conf, `scontrol show topology`, and topology.yaml
 // (25.05 and later).
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
 void NetworkCollector::begin(std::string kind, std::uint64_t line, std::size_t offset,
                              std::size_t length) {
-  NetworkRow row;
-  row.place = {member_, line, offset,
-               static_cast<std::uint32_t>(std::min<std::size_t>(length, 1u << 20))};
-  row.source = source_;
-  row.kind = std::move(kind);
-  rows_.push_back(std::move(row));
+  rows_.push_back(
+      NetworkRow{.place = {member_, line, offset,
+                           static_cast<std::uint32_t>(std::min<std::size_t>(length, 1u << 20))},
+                 .source = source_,
+                 .kind = std::move(kind)});
   has_level_.push_back(false);
   open_ = true;
 }
 
 void NetworkCollector::level(std::string_view digits) {
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (!open_ || error != std::errc{} || end != digits.data() + digits.size() || value < 0 ||
-      value > 64)
-    return;
+  if (!open_ || !parse_whole(digits, value) || value < 0 || value > 64) return;
   rows_.back().level = value;
   has_level_.back() = true;
 }
@@ -153,10 +150,9 @@ std::string read_conf(std::string_view bytes, const MemberRow& member, Reading& 
 
 bool sniff_topology_yaml(const Head& head) {
   if (!head.base().ends_with(".yaml") && !head.base().ends_with(".yml")) return false;
-  return head.bytes.find("topology:") != std::string_view::npos &&
-         (head.bytes.find("switch:") != std::string_view::npos ||
-          head.bytes.find("block:") != std::string_view::npos) &&
-         head.bytes.find("apiVersion") == std::string_view::npos;
+  return contains(head.bytes, "topology:") &&
+         (contains(head.bytes, "switch:") || contains(head.bytes, "block:")) &&
+         !contains(head.bytes, "apiVersion");
 }
 
 // As much of YAML as such files use: a key and a value a line, lists of such, one-line maps in
@@ -246,9 +242,7 @@ std::string read_topology_yaml(std::string_view bytes, const MemberRow& member, 
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     yaml.line(line, number, offset);
   });
-  return out.finish() == 0 && bytes.find("flat:") == std::string_view::npos
-             ? "slurm_topology.no_switch"
-             : "";
+  return out.finish() == 0 && !contains(bytes, "flat:") ? "slurm_topology.no_switch" : "";
 }
 
 }  // namespace

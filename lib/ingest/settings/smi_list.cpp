@@ -12,9 +12,9 @@ Outcome read_smi_list(const TextLine& line, Reading& reading) {
       R"(^GPU (\d{1,3}): (.{1,80}?) \(UUID: (?:GPU|MIG)-[0-9a-fA-F-]+\)\s*$)");
   std::string index, model;
   if (!re2::RE2::FullMatch(line.line.message, kGpu, &index, &model)) return {};
-  reading.sink.put(ConfigRow{
-      line.place, "gpu.product[" + index + "]", model, reading.host_of(line.line.prefix), {}});
-  return {true, nullptr, {}};
+  reading.sink.put(ConfigRow{line.place, "gpu.product[" + index + "]", model,
+                             reading.host_of(line.line.prefix)});
+  return {true};
 }
 
 constexpr std::string_view kSmiListWords[] = {" (UUID: GPU-", " (UUID: MIG-"};

@@ -6,6 +6,7 @@
 
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -71,7 +72,7 @@ Outcome read_smi_settings(const TextLine& line, Reading& reading) {
   Headings& headings = reading.keep<Headings>();
   const std::size_t colon = text.find(" : ");
   if (colon == std::string_view::npos) {
-    if (text.find(':') == std::string_view::npos) headings.set(indent, text);
+    if (!contains(text, ':')) headings.set(indent, text);
     return {};
   }
   const std::string_view key = trimmed(text.substr(0, colon));
@@ -87,10 +88,8 @@ Outcome read_smi_settings(const TextLine& line, Reading& reading) {
     reading.sink.put(ConfigRow{
         line.place,
         std::string(field.name) + (field.of_device ? "[" + reading.current_gpu + "]" : ""),
-        std::string(value.substr(0, 400)),
-        {},
-        {}});
-    return {true, nullptr, {}};
+        std::string(value.substr(0, 400))});
+    return {true};
   }
   return {};
 }

@@ -2,6 +2,7 @@
 // are those that change how a network, memory or a process limit behaves, not counters, names and
 // settings of one interface.
 #include "ingest/engine/setting_lines.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -13,8 +14,8 @@ bool split_parameter(std::string_view line, std::string_view& key, std::string_v
   if (equals == std::string_view::npos || equals == 0 || equals > 200) return false;
   key = line.substr(0, equals);
   value = trimmed(line.substr(equals + 2));
-  if (key.find('.') == std::string_view::npos) return false;
-  return std::all_of(key.begin(), key.end(), [](unsigned char c) {
+  if (!contains(key, '.')) return false;
+  return std::ranges::all_of(key, [](unsigned char c) {
     return isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == '@' || c == ':';
   });
 }
@@ -46,8 +47,7 @@ bool wanted_parameter(std::string_view key) {
                                                  "net.ipv4.neigh.default.gc_thresh3"};
   if (starts_with_any(key, {"vm.stat", "vm.hugetlb_shm_group", "net.core.netdev_rss_key"}))
     return false;
-  return starts_with_any(key, {"net.core.", "net.ipv4.tcp_", "vm."}) ||
-         std::find(std::begin(kOthers), std::end(kOthers), key) != std::end(kOthers);
+  return starts_with_any(key, {"net.core.", "net.ipv4.tcp_", "vm."}) || contains(kOthers, key);
 }
 
 bool sniff_sysctl(const Head& head) {
@@ -64,10 +64,7 @@ std::string read_sysctl(std::string_view bytes, const MemberRow& member, Reading
       return;
     ++kept;
     reading.sink.put(ConfigRow{line_place(member, number, offset, line),
-                               "sysctl." + std::string(key),
-                               std::string(value.substr(0, 400)),
-                               {},
-                               {}});
+                               "sysctl." + std::string(key), std::string(value.substr(0, 400))});
   });
   return "";
 }

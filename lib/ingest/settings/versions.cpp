@@ -1,6 +1,7 @@
 // Versions of what a job runs on, a line each: `python -m torch.utils.collect_env`, and lists that
 // collectors write by hand ("driver: 535.183.01", "nccl 2.20.5").
 #include "ingest/engine/setting_lines.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -71,7 +72,7 @@ struct Version {
 // "NCCL_version" -> "nccl"
 std::string component_key(std::string_view text) {
   std::string key = lower(trimmed(text));
-  std::replace(key.begin(), key.end(), '_', ' ');
+  std::ranges::replace(key, '_', ' ');
   for (const std::string_view end : {" version", "-version"})
     if (key.ends_with(end)) key.resize(key.size() - end.size());
   return key;
@@ -80,15 +81,15 @@ std::string component_key(std::string_view text) {
 const Component* component_of(std::string_view text) {
   const std::string key = component_key(text);
   std::string dashes = key;
-  std::replace(dashes.begin(), dashes.end(), ' ', '-');
+  std::ranges::replace(dashes, ' ', '-');
   for (const Component& one : kComponents)
     if (one.key == key || one.key == dashes) return &one;
   return nullptr;
 }
 
 bool has_digit(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return isdigit(static_cast<unsigned char>(c)) != 0; });
+  return std::ranges::any_of(text,
+                             [](char c) { return isdigit(static_cast<unsigned char>(c)) != 0; });
 }
 
 // "[pip3] torch==2.4.0", "[conda] torch 2.4.0 pypi_0 pypi"
@@ -102,7 +103,7 @@ bool listed_package(std::string_view line, Version& out) {
   std::string_view value = trimmed(line.substr(end + (equals == end ? 2 : 1)));
   value = value.substr(0, value.find(' '));
   std::string name = lower(line.substr(0, end));
-  std::replace(name.begin(), name.end(), '_', '-');
+  std::ranges::replace(name, '_', '-');
   if (has_digit(value)) out = {(pip ? "pip." : "package.") + name, std::string(value)};
   return true;
 }
@@ -122,8 +123,7 @@ bool version_line(std::string_view line, Version& out) {
   std::string_view value = line.substr(std::min(line.find_first_not_of(":= \t", end), line.size()));
   if (value.size() > 200) return false;
   // "Linux 5.15.0-105 x86_64" is what uname prints, and no release.
-  const bool release =
-      component->setting != "kernel_version" || value.find(' ') == std::string_view::npos;
+  const bool release = component->setting != "kernel_version" || !contains(value, ' ');
   if (!component->setting.empty() && has_digit(value) && release)
     out = {std::string(component->setting), std::string(value)};
   return has_digit(value);
@@ -133,8 +133,7 @@ bool version_line(std::string_view line, Version& out) {
 bool collect_env(std::string_view bytes) {
   constexpr std::string_view kLibraries = "Versions of relevant libraries:";
   const std::size_t libraries = bytes.find(kLibraries);
-  if (bytes.find("PyTorch version:") == std::string_view::npos ||
-      bytes.find("CUDA used to build PyTorch:") == std::string_view::npos ||
+  if (!contains(bytes, "PyTorch version:") || !contains(bytes, "CUDA used to build PyTorch:") ||
       libraries == std::string_view::npos)
     return false;
   bool all = true;
@@ -182,11 +181,8 @@ std::string read_versions(std::string_view bytes, const MemberRow& member, Readi
     Version version;
     if (!version_line(line, version) || version.setting.empty() || kept >= kSettingsPerFile) return;
     ++kept;
-    reading.sink.put(ConfigRow{line_place(member, number, offset, line),
-                               std::move(version.setting),
-                               version.value.substr(0, 400),
-                               {},
-                               {}});
+    reading.sink.put(ConfigRow{line_place(member, number, offset, line), std::move(version.setting),
+                               version.value.substr(0, 400)});
   });
   return "";
 }

@@ -47,7 +47,7 @@ Outcome read_dump_heading(const TextLine& line, Reading& reading) {
   std::int64_t local = 0;
   heading.rank = rank_of_heading(piece);
   if (re2::RE2::PartialMatch(piece, kLocal, &local)) heading.local_rank = LocalRank(local);
-  return {heading.rank || heading.local_rank, nullptr, {}};
+  return {heading.rank || heading.local_rank};
 }
 
 }  // namespace

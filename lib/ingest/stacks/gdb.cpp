@@ -8,6 +8,7 @@
 
 #include "ingest/stacks/pyspy.hpp"
 #include "ingest/stacks/stack_text.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -76,7 +77,7 @@ void take_source(std::string_view& text, Frame& frame) {
   if (const std::size_t at = text.rfind(" at "); at != std::string_view::npos) {
     const std::string_view path = text.substr(at + 4);
     const std::size_t colon = path.rfind(':');
-    if (colon != std::string_view::npos && path.find(')') == std::string_view::npos) {
+    if (colon != std::string_view::npos && !contains(path, ')')) {
       std::string_view number = path.substr(colon + 1);
       const auto line = take_number(number);
       if (line && number.empty()) {
@@ -108,8 +109,8 @@ std::string_view without_arguments(std::string_view text) {
         const std::string_view name = trim(text.substr(0, i));
         if (i > 0 && text[i - 1] == ' ' && name.find_first_of("\"=") == std::string_view::npos)
           return name;
-        if (i > 0 && text[i - 1] == ' ' && name.find("operator") != std::string_view::npos &&
-            name.find('"') == std::string_view::npos && name.find(" (") == std::string_view::npos)
+        if (i > 0 && text[i - 1] == ' ' && contains(name, "operator") && !contains(name, '"') &&
+            !contains(name, " ("))
           return name;
         break;
       }
@@ -154,8 +155,7 @@ Frame native_frame(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view{} : trim(text.substr(end));
     take(text, "in ");
   }
-  if (text.substr(0, 1) == "<" && text.find('>') != std::string_view::npos &&
-      text.find(" called>") != std::string_view::npos) {
+  if (text.substr(0, 1) == "<" && contains(text, '>') && contains(text, " called>")) {
     frame.function = std::string(text.substr(0, text.find('>') + 1));  // <signal handler called>
     return frame;
   }
@@ -189,8 +189,7 @@ bool arguments_closed(std::string_view text) {
 }
 
 bool pager(std::string_view text) {
-  return text.find("Type <return> to continue") != std::string_view::npos ||
-         text.find("Type <RET> for more") != std::string_view::npos;
+  return contains(text, "Type <return> to continue") || contains(text, "Type <RET> for more");
 }
 
 // "[Inferior 1 (process 31446) detached]", "Attaching to process 31446", "[Detaching after fork
@@ -220,8 +219,7 @@ bool refusal(std::string_view text) {
 }
 
 bool kernel_table(std::string_view text) {
-  return text.find("Kernel Parent Dev Grid") != std::string_view::npos &&
-         text.find("Invocation") != std::string_view::npos;
+  return contains(text, "Kernel Parent Dev Grid") && contains(text, "Invocation");
 }
 
 class GdbAssembler final : public Assembler {
@@ -510,8 +508,7 @@ Outcome read_gdb(const TextLine& line, Reading& reading) {
   const auto attached = dump && text.substr(0, 9) == "Attaching" ? inferior(text) : std::nullopt;
   // eu-stack's frames look the same and stand under a TID.
   const bool headless =
-      dump && frame_line(text, rest) &&
-      (rest.find('(') != std::string_view::npos || rest.find(" in ") != std::string_view::npos);
+      dump && frame_line(text, rest) && (contains(rest, '(') || contains(rest, " in "));
   if (!gdb_thread_head(text) && !attached && !headless && !kernel_table(text) &&
       text.substr(0, kPython.size()) != kPython)
     return {};

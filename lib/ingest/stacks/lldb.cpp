@@ -1,5 +1,6 @@
 // lldb's `thread backtrace all`.
 #include "ingest/stacks/stack_text.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -87,7 +88,7 @@ bool lldb_frame(std::string_view text, Frame& frame) {
       if (text[i] == ')')
         ++depth;
       else if (text[i] == '(' && --depth == 0) {
-        if (text.substr(i).find('=') != std::string_view::npos) text = text.substr(0, i);
+        if (contains(text.substr(i), '=')) text = text.substr(0, i);
         break;
       }
     }

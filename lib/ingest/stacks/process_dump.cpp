@@ -7,6 +7,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/stacks/proc.hpp"
 #include "ingest/stacks/stack_text.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -114,8 +115,8 @@ class ProcessDump {
   }
 
   void flush() {
-    const bool of_proc = member_.path.find("proc") != std::string::npos ||
-                         std::string_view(member_.path).ends_with("/environ");
+    const bool of_proc =
+        contains(member_.path, "proc") || std::string_view(member_.path).ends_with("/environ");
     if (process_.pid == 0 && of_proc) process_.pid = pid_in_path(member_.path).value_or(0);
     const bool thread =
         group_ > 0 && process_.pid > 0 && group_ != process_.pid;  // task/<tid>/status
@@ -183,12 +184,11 @@ class ProcessDump {
         identity_.host = Host(value.substr(0, 255));
       else if ((key == "SLURM_JOB_NODELIST" || key == "SLURM_NODELIST") && !value.empty() &&
                value.size() <= 8192)
-        reading_.sink.put(ConfigRow{here, "slurm.nodelist", std::string(value), {}, {}});
+        reading_.sink.put(ConfigRow{here, "slurm.nodelist", std::string(value)});
       else if (key.rfind("NCCL_", 0) == 0 || key.rfind("TORCH_NCCL_", 0) == 0)
         reading_.sink.put(
-            ConfigRow{here, "env." + std::string(key), std::string(value.substr(0, 400)), {}, {}});
-    } else if (first && process_.command.empty() && !line.empty() &&
-               line.find(":\t") == std::string_view::npos) {
+            ConfigRow{here, "env." + std::string(key), std::string(value.substr(0, 400))});
+    } else if (first && process_.command.empty() && !line.empty() && !contains(line, ":\t")) {
       process_.command = std::string(trim(line).substr(0, 4'096));
     }
   }

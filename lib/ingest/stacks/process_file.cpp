@@ -6,6 +6,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/stacks/proc.hpp"
 #include "ingest/stacks/stack_text.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -45,8 +46,7 @@ std::optional<ProcessPlace> where(std::string_view path) {
   };
   out.file = last();
   static constexpr std::string_view kFiles[] = {"status", "stack", "wchan", "cmdline", "environ"};
-  if (std::find(std::begin(kFiles), std::end(kFiles), out.file) == std::end(kFiles))
-    return std::nullopt;
+  if (!contains(kFiles, out.file)) return std::nullopt;
   const auto id = number(last());
   if (!id) return std::nullopt;
   out.pid = out.tid = *id;
@@ -83,21 +83,19 @@ bool sniff_process_file(const Head& head) {
   if (!at) return false;
   if (at->file == "stack") return head.bytes.substr(0, 2) == "[<";
   if (at->file == "wchan") return word_only(head.bytes);
-  if (at->file == "cmdline") return head.bytes.find('\n') == std::string_view::npos;
+  if (at->file == "cmdline") return !contains(head.bytes, '\n');
   // An environment with a rank, and a status, are dumps that say who they are.
   if (at->file == "status")
     return at->tid != at->pid && head.bytes.substr(0, 6) == "Name:\t" && !has_rank(head.bytes) &&
-           head.bytes.find("\nPPid:\t") == std::string_view::npos;
-  return at->file == "environ" && !has_rank(head.bytes) &&
-         head.bytes.find('=') != std::string_view::npos;
+           !contains(head.bytes, "\nPPid:\t");
+  return at->file == "environ" && !has_rank(head.bytes) && contains(head.bytes, '=');
 }
 
 std::string read_process_file(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const ProcessPlace at = where(member.path).value_or(ProcessPlace{});
-  ProcessRow row;
-  row.place = {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())};
-  row.source = "proc";
-  row.pid = at.pid;
+  ProcessRow row{.place = {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())},
+                 .source = "proc",
+                 .pid = at.pid};
   if (at.file == "stack") {
     for (std::size_t begin = 0; begin < bytes.size();) {
       const std::size_t end = std::min(bytes.find('\n', begin), bytes.size());
@@ -110,7 +108,7 @@ std::string read_process_file(std::string_view bytes, const MemberRow& member, R
     row.wait = std::string(trim(bytes));
   } else if (at.file == "cmdline") {
     std::string command(bytes.substr(0, 4'096));
-    std::replace(command.begin(), command.end(), '\0', ' ');
+    std::ranges::replace(command, '\0', ' ');
     row.command = std::string(trim(command));
     if (row.command.empty()) return {};  // a thread of the kernel
   } else {

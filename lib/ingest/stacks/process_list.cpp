@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ingest/stacks/stack_text.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -72,12 +73,10 @@ std::optional<std::vector<ProcessColumn>> columns_of(std::string_view text) {
     const std::size_t end = std::min(text.find_first_of(" \t\r", at), text.size());
     const std::string_view word = text.substr(at, end - at);
     ProcessColumn column{ProcessField::other, at};
-    const auto known =
-        std::find_if(std::begin(kKnownProcessColumns), std::end(kKnownProcessColumns),
-                     [&](const KnownProcessColumn& k) { return k.heading == word; });
+    const auto known = std::ranges::find(kKnownProcessColumns, word, &KnownProcessColumn::heading);
     if (known != std::end(kKnownProcessColumns))
       column.field = known->field;
-    else if (std::find(std::begin(kOthers), std::end(kOthers), word) == std::end(kOthers))
+    else if (!contains(kOthers, word))
       return std::nullopt;
     pid = pid || column.field == ProcessField::pid;
     columns.push_back(column);
@@ -103,12 +102,12 @@ struct ProcessEntry {
 bool weekday(std::string_view word) {
   static constexpr std::array<std::string_view, 7> kDays{"Mon", "Tue", "Wed", "Thu",
                                                          "Fri", "Sat", "Sun"};
-  return std::find(kDays.begin(), kDays.end(), word) != kDays.end();
+  return contains(kDays, word);
 }
 bool month(std::string_view word) {
   static constexpr std::array<std::string_view, 12> kMonths{
       "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  return std::find(kMonths.begin(), kMonths.end(), word) != kMonths.end();
+  return contains(kMonths, word);
 }
 
 class ProcessCursor {
@@ -139,8 +138,7 @@ std::optional<std::int64_t> whole_number(std::string_view word) {
 }
 
 bool state_letters(std::string_view word) {
-  return !word.empty() && word.size() <= 8 &&
-         std::string_view("DRSTtZXIWKP").find(word[0]) != std::string_view::npos &&
+  return !word.empty() && word.size() <= 8 && contains(std::string_view("DRSTtZXIWKP"), word[0]) &&
          word.find_first_not_of("DRSTtZXIWKP<NLsl+VBE", 0) == std::string_view::npos;
 }
 

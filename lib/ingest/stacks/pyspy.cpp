@@ -3,7 +3,6 @@
 #include "ingest/stacks/pyspy.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "ingest/stacks/dump_heading.hpp"
 #include "ingest/stacks/stack_text.hpp"
@@ -255,10 +254,10 @@ std::optional<Frame> pyspy_frame(std::string_view text) {
       file = file.substr(0, colon);
     }
   }
-  frame.native =
-      !python_file(file) &&
-      (frame.line == 0 || std::any_of(kNativeSources.begin(), kNativeSources.end(),
-                                      [&](std::string_view e) { return file.ends_with(e); }));
+  frame.native = !python_file(file) &&
+                 (frame.line == 0 || std::ranges::any_of(kNativeSources, [&](std::string_view e) {
+                    return file.ends_with(e);
+                  }));
   if (file != "?")
     (frame.native && frame.line == 0 ? frame.module : frame.file) = std::string(file);
   if (frame.function.empty() || frame.function == "??") frame.function = "?";

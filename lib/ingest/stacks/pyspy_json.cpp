@@ -9,6 +9,7 @@
 #include "ingest/stacks/pyspy.hpp"
 #include "ingest/engine/scan.hpp"
 #include "ingest/stacks/stack_text.hpp"
+#include "model/contains.hpp"
 #include "model/json_cursor.hpp"
 
 namespace culprit::ingest {
@@ -20,10 +21,9 @@ bool sniff_pyspy_json(const Head& head) {
   if (at == std::string_view::npos || (head.bytes[at] != '[' && head.bytes[at] != '{'))
     return false;
   const std::string_view top = head.bytes.substr(at, 16 << 10);
-  return top.find("\"frames\"") != std::string_view::npos &&
-         (top.find("\"os_thread_id\"") != std::string_view::npos ||
-          top.find("\"owns_gil\"") != std::string_view::npos) &&
-         top.find("\"pg_config\"") == std::string_view::npos;
+  return contains(top, "\"frames\"") &&
+         (contains(top, "\"os_thread_id\"") || contains(top, "\"owns_gil\"")) &&
+         !contains(top, "\"pg_config\"");
 }
 
 constexpr std::size_t kDeepestPyspy = 64;    // no dump nests deeper
@@ -65,7 +65,7 @@ class Threads {
       if (!thread) {  // {"Ok": {"pid": 7, "stack_traces": [ ...
         if (const std::size_t key = own.find("\"pid\""); key != std::string_view::npos)
           outer_pid_ = after_colon(own.substr(key + 5));
-        if (own.find("\"Err\"") != std::string_view::npos) {
+        if (contains(own, "\"Err\"")) {
           at = put_problem(at);
           continue;
         }
@@ -129,10 +129,7 @@ class Threads {
     const std::size_t key = own.find("\"Err\"");
     const std::size_t colon = key == std::string_view::npos ? key : own.find(':', key);
     if (colon == std::string_view::npos) return at + 1;
-    StackRow row;
-    row.place = place(at, end);
-    row.source = "pyspy";
-    row.pid = path_pid_;
+    StackRow row{.place = place(at, end), .source = "pyspy", .pid = path_pid_};
     std::string_view said = trim(own.substr(colon + 1, own.size() - colon - 2));
     if (said.size() >= 2 && said.front() == '"' && said.back() == '"')
       said = said.substr(1, said.size() - 2);
@@ -144,10 +141,7 @@ class Threads {
 
   void put(const Tree& tree, std::size_t begin, std::size_t end) {
     const Value& thread = tree.root;
-    StackRow row;
-    row.place = place(begin, end);
-    row.source = "pyspy";
-    row.pid = tree.integer(thread, "pid");
+    StackRow row{.place = place(begin, end), .source = "pyspy", .pid = tree.integer(thread, "pid")};
     if (!row.pid) row.pid = outer_pid_ ? outer_pid_ : path_pid_;
     row.tid = tree.integer(thread, "os_thread_id");
     if (!row.tid)

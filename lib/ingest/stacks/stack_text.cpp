@@ -92,14 +92,13 @@ bool starts_program(const StackRow& row) {
 }
 
 StackRow stack_row(const TextLine& head, std::string_view source, Reading& reading) {
-  StackRow row;
-  row.place = head.place;
-  row.time = head.line.prefix.time;
-  row.source = std::string(source);
-  row.host = head.line.prefix.host;
-  row.rank = head.line.prefix.rank;
-  row.local_rank = head.line.prefix.local_rank;
-  row.pid = head.line.prefix.pid;
+  StackRow row{.place = head.place,
+               .time = head.line.prefix.time,
+               .source = std::string(source),
+               .host = head.line.prefix.host,
+               .rank = head.line.prefix.rank,
+               .local_rank = head.line.prefix.local_rank,
+               .pid = head.line.prefix.pid};
   const DumpHeading& heading = reading.keep<DumpHeading>();
   if (!row.rank && !row.local_rank) {
     row.rank = heading.rank;
@@ -109,12 +108,10 @@ StackRow stack_row(const TextLine& head, std::string_view source, Reading& readi
 }
 
 ProcessRow process_row(const TextLine& head, std::string_view source) {
-  ProcessRow row;
-  row.place = head.place;
-  row.time = head.line.prefix.time;
-  row.source = std::string(source);
-  row.host = head.line.prefix.host;
-  return row;
+  return ProcessRow{.place = head.place,
+                    .time = head.line.prefix.time,
+                    .source = std::string(source),
+                    .host = head.line.prefix.host};
 }
 
 void reach(Place& place, const Place& last) {

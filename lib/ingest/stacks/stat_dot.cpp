@@ -1,13 +1,13 @@
 // The call graph of LLNL STAT: one node a frame, each edge labelled with the ranks that came so
 // far. The ranks of an edge that no edge below has stopped there: one stack for each such place.
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/stacks/pyspy.hpp"
 #include "ingest/stacks/stack_text.hpp"
+#include "model/contains.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
 
@@ -21,10 +21,9 @@ bool sniff_stat_dot(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
   if (at == std::string_view::npos || head.bytes.substr(at, 7) != "digraph") return false;
   const std::string_view top = head.bytes.substr(at, 8 << 10);
-  return top.find("type=\"stat_") != std::string_view::npos ||
-         (head.bytes.find(" -> ") != std::string_view::npos &&
-          (head.bytes.find(":[") != std::string_view::npos ||
-           head.bytes.find("bv=\"") != std::string_view::npos));
+  return contains(top, "type=\"stat_") ||
+         (contains(head.bytes, " -> ") &&
+          (contains(head.bytes, ":[") || contains(head.bytes, "bv=\"")));
 }
 
 // The value of key="..." among the attributes, without escapes.
@@ -169,9 +168,7 @@ std::string read_stat_dot(std::string_view bytes, const MemberRow& member, Readi
     if (node.parent < 0 || node.root) continue;
     const auto stopped = ranks_that_end_in(node);
     if (stopped.empty()) continue;
-    StackRow row;
-    row.place = node.place;
-    row.source = "stat";
+    StackRow row{.place = node.place, .source = "stat"};
     row.main = true;  // what STAT walks unless told otherwise
     row.ranks = to_ranges(stopped);
     if (node.some)

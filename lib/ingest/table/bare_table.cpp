@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ingest/table/bare_table_parts.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::ingest {
@@ -52,14 +53,12 @@ bool cell_number(std::string_view cell, double& value) {
 }
 
 const TableColumn* BareTable::find(std::string_view column) const {
-  const auto it = std::find_if(columns.begin(), columns.end(),
-                               [&](const TableColumn& c) { return c.name == column; });
+  const auto it = std::ranges::find(columns, column, &TableColumn::name);
   return it == columns.end() ? nullptr : &*it;
 }
 
 const TableColumn* BareTable::first(TableColumn::Use use) const {
-  const auto it = std::find_if(columns.begin(), columns.end(),
-                               [&](const TableColumn& c) { return c.use == use; });
+  const auto it = std::ranges::find(columns, use, &TableColumn::use);
   return it == columns.end() ? nullptr : &*it;
 }
 
@@ -165,8 +164,7 @@ Result<> TableBuilder::finish() {
       if (!cell_number(column.cells[i], ignored))
         reject(i < lines_.size() ? lines_[i] : 0, "table.not_a_number", column.cells[i]);
   }
-  sort_rows(table_.rejects,
-            [](const TableReject& a, const TableReject& b) { return a.line < b.line; });
+  sort_by(table_.rejects, &TableReject::line);
   return {};
 }
 
@@ -181,7 +179,7 @@ Result<BareTable> read_bare_table(std::string bytes, const std::string& path,
   std::string_view text = *table.bytes;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
-      text.substr(0, 4096).find('\0') != std::string_view::npos)
+      contains(text.substr(0, 4096), '\0'))
     return fail("this is not UTF-8 text")
         .at({path, 1})
         .hint("save it as UTF-8 (`iconv -t utf-8`), or decompress it first");

@@ -112,16 +112,17 @@ char table_separator(std::string_view bytes) {
     std::size_t best = 0;
     for (const std::string_view line : lines) {
       const std::size_t count = count_outside_quotes(line, separator);
-      const auto agree = static_cast<std::size_t>(std::count_if(
-          lines.begin(), lines.end(),
-          [&](std::string_view other) { return count_outside_quotes(other, separator) == count; }));
+      const auto agree =
+          static_cast<std::size_t>(std::ranges::count_if(lines, [&](std::string_view other) {
+            return count_outside_quotes(other, separator) == count;
+          }));
       if (count > 0) best = std::max(best, agree);
     }
     if (best * 2 > lines.size()) return separator;
   }
   const std::size_t width = lines.empty() ? 1 : word_count(lines.back());
-  if (width > 1 && std::all_of(lines.begin(), lines.end(),
-                               [&](std::string_view line) { return word_count(line) == width; }))
+  if (width > 1 &&
+      std::ranges::all_of(lines, [&](std::string_view line) { return word_count(line) == width; }))
     return kBlanks;
   return '\n';
 }

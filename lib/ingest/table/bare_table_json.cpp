@@ -114,8 +114,8 @@ class Shapes {
         return texts;
       });
       double value = 0;
-      if (!texts || std::all_of(names.begin(), names.end(),
-                                [&](const std::string& n) { return cell_number(n, value); }))
+      if (!texts ||
+          std::ranges::all_of(names, [&](const std::string& n) { return cell_number(n, value); }))
         names.clear();
     }
     bool header = !names.empty();

@@ -5,6 +5,7 @@
 
 #include "ingest/table/bare_table_parts.hpp"
 #include "line/timestamp.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -14,7 +15,7 @@ using ColumnUse = TableColumn::Use;
 
 template <std::size_t N>
 bool among(const std::string& name, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return contains(names, name);
 }
 
 constexpr std::array<std::string_view, 10> kIterations{
@@ -74,8 +75,8 @@ void find_uses(BareTable& table) {
     const std::size_t filled = table.rows - column.missing;
     column.use = ColumnUse::series;
     if (filled > 0 && column.texts * 2 > filled) {
-      const auto shown = std::find_if(column.cells.begin(), column.cells.end(),
-                                      [](std::string_view cell) { return !cell.empty(); });
+      const auto shown =
+          std::ranges::find_if(column.cells, [](std::string_view cell) { return !cell.empty(); });
       column.use =
           shown != column.cells.end() && written_time(*shown) ? ColumnUse::time : ColumnUse::label;
     } else if (among(name, kLabels)) {

@@ -82,9 +82,7 @@ Result<CallTable> read_call_table(const BareTable& table, const std::string& pat
       ++out.left_out;
       continue;
     }
-    CallTable::Row row;
-    row.time = times.times[r];
-    row.operation = operations.number(operation->cells[r]);
+    CallTable::Row row{.time = times.times[r], .operation = operations.number(operation->cells[r])};
     row.communicator =
         communicators.number(communicator == nullptr ? std::string_view() : communicator->cells[r]);
     if (size != nullptr && size->values[r] > 0 && size->values[r] < 1e18)

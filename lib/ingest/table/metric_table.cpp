@@ -2,8 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <map>
-#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -54,9 +52,7 @@ Owner owner(const Owners& by, std::size_t row) {
   const auto cell = [&](const TableColumn* c) {
     return c == nullptr ? std::string_view() : c->cells[row];
   };
-  Owner out;
-  out.host = std::string(cell(by.host));
-  out.role = std::string(cell(by.role));
+  Owner out{.host = std::string(cell(by.host)), .role = std::string(cell(by.role))};
   if (!cell(by.gpu).empty())
     out.name = part(cell(by.gpu), "gpu");
   else if (!cell(by.nic).empty())
@@ -116,9 +112,8 @@ class Builder {
   std::size_t samples() const { return samples_; }
 
   std::vector<MetricSeries> take() {
-    for (MetricSeries& m : out_)
-      sort_rows(m.entities, [](const auto& a, const auto& b) { return a.name < b.name; });
-    sort_rows(out_, [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (MetricSeries& m : out_) sort_by(m.entities, [](const auto& a) { return a.name; });
+    sort_by(out_, [](const auto& a) { return a.name; });
     return std::move(out_);
   }
 

@@ -10,6 +10,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
 #include "rules/literals.hpp"
 
 namespace culprit::ingest {
@@ -68,7 +69,7 @@ class CheckpointLines {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find(' ', at), text.size());
       const std::string_view word = text.substr(at, end - at);
-      if (word.find('/') == std::string_view::npos) sentence.append(word).push_back(' ');
+      if (!contains(word, '/')) sentence.append(word).push_back(' ');
       at = end + 1;
     }
     std::int64_t found = 0;
@@ -89,14 +90,14 @@ class CheckpointLines {
 // takes a microsecond. Bytes beyond ASCII may be letters by another name: those are asked.
 bool may_say_it(std::string_view text) {
   constexpr std::string_view kWord = "checkpoint";
-  if (std::any_of(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; })) return true;
+  if (std::ranges::any_of(text, [](char c) { return (c & 0x80) != 0; })) return true;
   const std::string folded = rules::fold(text);
   for (std::size_t at = folded.find(kWord); at != std::string::npos;
        at = folded.find(kWord, at + 1))
     if ((at > 0 && folded[at - 1] == ' ') ||
         (at + kWord.size() < folded.size() && folded[at + kWord.size()] == ' '))
       return true;
-  return folded.find("state to ") != std::string::npos;
+  return contains(folded, "state to ");
 }
 
 Outcome read_checkpoint(const TextLine& line, Reading& reading) {
@@ -107,13 +108,11 @@ Outcome read_checkpoint(const TextLine& line, Reading& reading) {
   const re2::StringPiece piece(text.data(), text.size());
   const auto event = kLines.event(piece);
   if (!event) return {};
-  CheckpointRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
-  row.event = *event;
-  row.iteration = kLines.iteration(text);
-  reading.sink.put(row);
-  return {true, nullptr, {}};
+  reading.sink.put(CheckpointRow{.place = line.place,
+                                 .time = line.line.prefix.time,
+                                 .event = *event,
+                                 .iteration = kLines.iteration(text)});
+  return {true};
 }
 
 constexpr std::string_view kCheckpointWords[] = {"checkpoint"};

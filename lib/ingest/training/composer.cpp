@@ -48,7 +48,7 @@ Outcome read_composer(const TextLine& line, Reading& reading) {
   if (re2::RE2::PartialMatch(piece, kHeading, &batch, &total)) {
     state.finish(reading);
     state.begin(line, batch, total.empty() ? 0 : std::strtoll(total.c_str(), nullptr, 10));
-    return {true, nullptr, {}};
+    return {true};
   }
   std::string name, kind, printed;
   if (!state.open() || !re2::RE2::PartialMatch(piece, kFigure, &name, &kind, &printed)) return {};
@@ -56,7 +56,7 @@ Outcome read_composer(const TextLine& line, Reading& reading) {
   ProgressRow& row = state.row();
   if (kind == "batches_per_sec") {
     if (std::isfinite(value) && value > 0) row.iteration_ms = 1e3 / value;
-    return {true, nullptr, {}};
+    return {true};
   }
   const bool norm = kind == "grad_norm";
   if (std::isfinite(value))

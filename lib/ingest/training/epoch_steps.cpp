@@ -7,6 +7,7 @@
 
 #include "ingest/training/loop_figures.hpp"
 #include "ingest/training/progress_line.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -50,8 +51,7 @@ Outcome read_epoch_step(const TextLine& line, Reading& reading) {
   put_progress(row, reading);
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, row.iteration);
-  if (const auto data = seconds_after(kData, text);
-      data && text.find("data_time") == std::string_view::npos)
+  if (const auto data = seconds_after(kData, text); data && !contains(text, "data_time"))
     figures.add("data_time", "s", {}, *data);
   add_loop_figures(text, figures);
   figures.end(line, reading);

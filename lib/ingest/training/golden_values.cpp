@@ -3,14 +3,14 @@
 // "5": ...}}}. The keys of "values" come in numeric order or as strings sort, and older files have
 // a list.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <vector>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/lenient_json.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "ingest/training/step_names.hpp"
+#include "model/contains.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::ingest {
@@ -19,9 +19,7 @@ namespace {
 
 bool sniff_golden_values(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) {
-    return head.bytes.find(key) != std::string_view::npos;
-  };
+  const auto has = [&](std::string_view key) { return contains(head.bytes, key); };
   return at != std::string_view::npos && head.bytes[at] == '{' && has("\"start_step\"") &&
          has("\"end_step\"") && has("\"step_interval\"") && has("\"values\"");
 }
@@ -49,16 +47,13 @@ std::string read_golden_values(std::string_view bytes, const MemberRow& member, 
     std::vector<std::pair<std::int64_t, double>> points;
     if (values.is_dict()) {
       tree.each_pair(values, [&](const Value& key, const Value& value) {
-        const std::string_view text = key.text();
         std::int64_t step = 0;
         double v = 0;
-        const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-        if (error == std::errc() && at == text.data() + text.size() && step != kNoValue &&
-            number(value, v))
+        if (parse_whole(key.text(), step) && step != kNoValue && number(value, v))
           points.emplace_back(step, v);
         return true;
       });
-      sort_rows(points, [](const auto& a, const auto& b) { return a.first < b.first; });
+      sort_by(points, [](const auto& a) { return a.first; });
     } else {
       const Value start = tree.find(curve, "start_step"), every = tree.find(curve, "step_interval");
       const auto limited = [](const Value& v, std::int64_t otherwise) {

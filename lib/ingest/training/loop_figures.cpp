@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ingest/engine/series_book.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -15,15 +16,14 @@ constexpr std::string_view kBetween = " \t|,;[](){}";
 bool unit_of_figure(std::string_view text) {
   constexpr std::array<std::string_view, 14> kUnits{
       "s", "sec", "secs", "ms", "msec", "us", "GB", "GiB", "MB", "MiB", "gb", "mb", "GiBs", "MiBs"};
-  return std::find(kUnits.begin(), kUnits.end(), text) != kUnits.end() ||
-         (text.size() > 2 && text.size() <= 16 && text.find('/') != std::string_view::npos &&
-          text.find_first_of("0123456789") == std::string_view::npos);
+  return contains(kUnits, text) || (text.size() > 2 && text.size() <= 16 && contains(text, '/') &&
+                                    text.find_first_of("0123456789") == std::string_view::npos);
 }
 
 // Names that say what a number without a unit is.
 bool says_unit(std::string_view name) {
   for (const std::string_view word : {"time", "_ms", "_s", "mem", "rss", "tok", "samples", "tps"})
-    if (name.find(word) != std::string_view::npos) return true;
+    if (contains(name, word)) return true;
   return false;
 }
 

@@ -11,10 +11,11 @@
 //   ... | MnRtt/Rnk: 3453.08ms/8 | MxRtt/Rnk: 3468.20ms/0 | ...
 //   ^^^^ Bottom 4 Ranks with lowest  Etpt(TF): 296.02TF/0, 296.21TF/16,
 // (megatron/core/timers.py; StragglerDetector in megatron/core/utils.py)
-#include <charconv>
 
 #include "ingest/training/line_figures.hpp"
 #include "line/trimmed.hpp"
+#include "model/contains.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -47,16 +48,14 @@ class Timers final : public Assembler {
       double ms = 0;
       if (!name.starts_with("rank ") || name_.empty()) return Step::not_mine;
       name = line::trimmed(name.substr(5));
-      const auto [at, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
-      if (error != std::errc() || at != name.data() + name.size() || rank < 0 ||
-          rank > 10'000'000 || !plain_number(value, ms))
+      if (!parse_whole(name, rank) || rank < 0 || rank > 10'000'000 || !plain_number(value, ms))
         return Step::not_mine;
       figures.begin(line, std::nullopt);
       figures.rank(Rank(rank));
       figures.add(name_, "ms", {}, ms);
       return figures.end(line, reading) ? Step::took : Step::not_mine;
     }
-    if (name.find("..") == std::string_view::npos && shape_ == Shape::most)
+    if (!contains(name, "..") && shape_ == Shape::most)
       return Step::not_mine;  // any "key: number" may follow
     while (!name.empty() && (name.back() == '.' || name.back() == ' ')) name.remove_suffix(1);
     if (name.empty() || name.size() > 96) return Step::not_mine;
@@ -87,10 +86,10 @@ class Timers final : public Assembler {
 Outcome read_timers(const TextLine& line, Reading&) {
   const std::string_view text = line::trimmed(line.line.message);
   if (!text.ends_with("across ranks (ms):")) return {};
-  const auto shape = text.find("(min, max) time") != std::string_view::npos ? Timers::Shape::both
-                     : text.find("max time") != std::string_view::npos      ? Timers::Shape::most
-                                                                            : Timers::Shape::each;
-  return {true, std::make_unique<Timers>(shape), {}};
+  const auto shape = contains(text, "(min, max) time") ? Timers::Shape::both
+                     : contains(text, "max time")      ? Timers::Shape::most
+                                                       : Timers::Shape::each;
+  return {true, std::make_unique<Timers>(shape)};
 }
 
 // "3453.08ms/8": a value, its unit, and the rank that had it.
@@ -102,8 +101,7 @@ bool value_of_rank(std::string_view text, double& value, std::string_view& unit,
   if (slash == std::string_view::npos || slash > 8) return false;
   unit = rest.substr(0, slash);
   rest.remove_prefix(slash + 1);
-  const auto [at, error] = std::from_chars(rest.data(), rest.data() + rest.size(), rank);
-  return error == std::errc() && at == rest.data() + rest.size() && rank >= 0 && rank <= 10'000'000;
+  return parse_whole(rest, rank) && rank >= 0 && rank <= 10'000'000;
 }
 
 Outcome read_straggler(const TextLine& line, Reading& reading) {
@@ -121,9 +119,9 @@ Outcome read_straggler(const TextLine& line, Reading& reading) {
   };
   if (const std::size_t list = text.find(" Ranks with "); list != std::string_view::npos) {
     const std::size_t colon = text.find(':', list);
-    if (colon == std::string_view::npos || text.find("^^^^") == std::string_view::npos) return {};
+    if (colon == std::string_view::npos || !contains(text, "^^^^")) return {};
     const std::string_view labels =
-        text.substr(list).find("lowest") != std::string_view::npos ? "list=bottom" : "list=top";
+        contains(text.substr(list), "lowest") ? "list=bottom" : "list=top";
     std::string_view name = line::trimmed(text.substr(list, colon - list));
     name = name.substr(name.rfind(' ') + 1);
     name = name.substr(0, name.find('('));

@@ -1,12 +1,12 @@
 // How a training was cut into parallel dimensions, as frameworks print it when they start:
 // Megatron-LM's and GPT-NeoX's block of arguments and the line above it, NeMo's lists of groups,
 // torchtitan's device mesh, Lightning's members.
-#include <array>
 #include <charconv>
 
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -35,23 +35,17 @@ class Statement {
   // The world also tells the resolution of names how many ranks to expect.
   void world(std::int64_t size) {
     say("world_size", size);
-    IdentityRow row;
-    row.place = line_.place;
-    row.source = "arguments";
-    row.world_size = size;
-    reading_.sink.put(row);
+    reading_.sink.put(IdentityRow{.place = line_.place, .source = "arguments", .world_size = size});
   }
-  Outcome outcome() const { return {said_, nullptr, {}}; }
+  Outcome outcome() const { return {said_}; }
 
  private:
   void put(string_view name, std::string value) {
-    ConfigRow row;
-    row.place = line_.place;
-    row.name = std::string(name);
-    row.value = std::move(value);
-    row.host = line_.line.prefix.host;
-    row.rank = line_.line.prefix.rank;
-    reading_.sink.put(row);
+    reading_.sink.put(ConfigRow{.place = line_.place,
+                                .name = std::string(name),
+                                .value = std::move(value),
+                                .host = line_.line.prefix.host,
+                                .rank = line_.line.prefix.rank});
   }
   const TextLine& line_;
   Reading& reading_;
@@ -158,7 +152,7 @@ Outcome read_group_lists(const TextLine& line, Reading& reading) {
           : name == "data"               ? "parallel.dp"
           : name == "context"            ? "parallel.cp"
                                          : "parallel.ep",
-          static_cast<std::int64_t>(std::count(ranks.begin(), ranks.end(), ',')) + 1);
+          static_cast<std::int64_t>(std::ranges::count(ranks, ',')) + 1);
   return out.outcome();
 }
 
@@ -205,7 +199,7 @@ Outcome read_mesh(const TextLine& line, Reading& reading) {
     }
     if (name != "tp" && name != "cp" && name != "pp" && name != "dp") continue;
     if (!data) out.say("parallel." + name, it->second);
-    if (order.find(name) != std::string::npos) continue;
+    if (contains(order, name)) continue;
     if (data && experts) order += order.empty() ? "ep" : "-ep";
     order += (order.empty() ? "" : "-") + name;
   }
@@ -223,13 +217,9 @@ Outcome read_global_rank(const TextLine& line, Reading& reading) {
                               &world) ||
       member != rank + 1 || member > world)
     return {};
-  IdentityRow row;
-  row.place = line.place;
-  row.source = "arguments";
-  row.rank = rank;
-  row.world_size = world;
-  reading.sink.put(row);
-  return {true, nullptr, {}};
+  reading.sink.put(
+      IdentityRow{.place = line.place, .source = "arguments", .rank = rank, .world_size = world});
+  return {true};
 }
 
 constexpr string_view kSizesWords[] = {"using world size: ", "model parallel with size "};

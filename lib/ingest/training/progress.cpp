@@ -9,6 +9,7 @@
 #include "ingest/engine/recogniser.hpp"
 #include "ingest/training/loop_figures.hpp"
 #include "ingest/training/progress_line.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -113,8 +114,7 @@ Outcome read_deepspeed_pipeline(const TextLine& line, Reading& reading) {
 
 Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  if (text.find("iter time (s):") != std::string_view::npos)
-    return read_deepspeed_pipeline(line, reading);
+  if (contains(text, "iter time (s):")) return read_deepspeed_pipeline(line, reading);
   if (const auto step = text_after(text, "/global_step=", ",")) {
     DeepspeedTimer& timer = reading.keep<DeepspeedTimer>();
     timer.step = whole(*step);
@@ -123,7 +123,7 @@ Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   }
   ProgressRow row = progress_row(line, "deepspeed");
   row.iteration = whole(text_after(text, "step=", ","));
-  if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
+  if (!row.iteration || !contains(text, "skipped=")) return {};
   read_loss(text, row);
   put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
@@ -150,8 +150,7 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
 }
 
 bool of_torchtitan(std::string_view text) {
-  return text.find("step:") != std::string_view::npos &&
-         text.find("loss:") != std::string_view::npos && text.find(" | ") == std::string_view::npos;
+  return contains(text, "step:") && contains(text, "loss:") && !contains(text, " | ");
 }
 
 Outcome read_torchtitan(const TextLine& line, Reading& reading) {
@@ -170,9 +169,7 @@ Outcome read_torchtitan(const TextLine& line, Reading& reading) {
 
 Outcome read_huggingface(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  if (text.find("'learning_rate'") == std::string_view::npos &&
-      text.find("'epoch'") == std::string_view::npos)
-    return {};
+  if (!contains(text, "'learning_rate'") && !contains(text, "'epoch'")) return {};
   ProgressRow row = progress_row(line, "huggingface");
   if (const auto loss = text_after(text, "'loss':", ","))
     row.loss = printed_number(*loss, row.loss_nan);
@@ -189,9 +186,8 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   for (const std::string_view other :
        {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "{'loss'",
         "RunningAvg", "'train_loss'", " skipped=", "iter time (s):"})
-    if (text.find(other) != std::string_view::npos) return {};
-  if (of_torchtitan(text) && (text.find("grad_norm: ") != std::string_view::npos ||
-                              text.find("  tflops: ") != std::string_view::npos))
+    if (contains(text, other)) return {};
+  if (of_torchtitan(text) && (contains(text, "grad_norm: ") || contains(text, "  tflops: ")))
     return {};
   static const re2::RE2 kStep(
       R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");

@@ -5,7 +5,6 @@
 // no step lines of its own. A bar that names something else than training (shards loaded, a
 // validation) is none, nor one that is smaller than the largest: evaluations have their own.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,8 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -124,9 +125,7 @@ class BarCursor {
 
 template <typename Number>
 bool number(std::optional<std::string_view> text, Number& out) {
-  if (!text) return false;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
-  return error == std::errc() && end == text->data() + text->size();
+  return text && parse_whole(*text, out);
 }
 
 // By hand: a log may hold a hundred redraws for every line.
@@ -137,8 +136,7 @@ std::optional<Bar> parse_bar(std::string_view text) {
   if (begin == std::string_view::npos) return std::nullopt;
   BarCursor rest(text.substr(begin + 2));
   const std::size_t percent = begin;
-  while (begin > 0 && percent - begin < 3 && digits.find(text[begin - 1]) != std::string_view::npos)
-    --begin;
+  while (begin > 0 && percent - begin < 3 && contains(digits, text[begin - 1])) --begin;
   if (begin == percent) return std::nullopt;
   bar.what = text.substr(0, begin);
   while (!bar.what.empty() && (bar.what.back() == ' ' || bar.what.back() == '\t'))
@@ -146,8 +144,7 @@ std::optional<Bar> parse_bar(std::string_view text) {
   while (!bar.what.empty() && (bar.what.front() == ' ' || bar.what.front() == '\t'))
     bar.what.remove_prefix(1);
   if (!bar.what.empty()) {
-    if (bar.what.back() != ':' || bar.what.size() > 81 ||
-        bar.what.find('|') != std::string_view::npos)
+    if (bar.what.back() != ':' || bar.what.size() > 81 || contains(bar.what, '|'))
       return std::nullopt;
     bar.what.remove_suffix(1);
   }
@@ -179,11 +176,9 @@ Outcome read_progress_bar(const TextLine& line, Reading& reading) {
        re2::RE2::PartialMatch(re2::StringPiece(bar->what.data(), bar->what.size()),
                               kOfPreparation)))
     return {};
-  ProgressRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
+  ProgressRow row{.place = line.place, .time = line.line.prefix.time};
   // A name or a loss says that it is the training's; what has neither may be any loop's.
-  const bool named = !bar->what.empty() || line.line.message.find("loss") != std::string_view::npos;
+  const bool named = !bar->what.empty() || contains(line.line.message, "loss");
   row.framework = named ? "progress-bar" : "tqdm";
   if (bar->rate > 0) row.iteration_ms = bar->per_second ? 1e3 / bar->rate : bar->rate * 1e3;
   static const re2::RE2 kEpoch(R"((?i)^epoch[ :=]*(\d{1,9})\b)");
@@ -193,7 +188,7 @@ Outcome read_progress_bar(const TextLine& line, Reading& reading) {
     epoch = number;
   if (!reading.keep<Bars>().add(std::move(row), line.line.prefix, bar->at, bar->total, epoch))
     return {false, nullptr, "tqdm.too_many"};
-  return {true, nullptr, {}};
+  return {true};
 }
 
 // With the digit before it: a word of five letters would make the search look at every second byte

@@ -6,6 +6,8 @@
 
 #include <re2/re2.h>
 
+#include "model/contains.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -36,7 +38,7 @@ std::optional<double> printed_number(std::string_view text, bool& odd) {
     std::string word;
     for (const char c : text.substr(0, 9))
       word.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
-    odd = word.find("nan") != std::string::npos || word.find("inf") != std::string::npos;
+    odd = contains(word, "nan") || contains(word, "inf");
     return std::nullopt;
   }
   const char* begin = digits.c_str() + (digits[0] == '+' ? 1 : 0);
@@ -65,11 +67,7 @@ bool read_loss(std::string_view text, ProgressRow& row) {
 }
 
 ProgressRow progress_row(const TextLine& line, const char* framework) {
-  ProgressRow row;
-  row.place = line.place;
-  row.time = line.line.prefix.time;
-  row.framework = framework;
-  return row;
+  return ProgressRow{.place = line.place, .time = line.line.prefix.time, .framework = framework};
 }
 
 void put_progress(const ProgressRow& row, Reading& reading) {

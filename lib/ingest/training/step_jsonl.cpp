@@ -2,6 +2,7 @@
 // exports.
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_object.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -52,9 +53,7 @@ class JsonlStepReader final : public RecordReader {
 };
 
 std::unique_ptr<RecordReader> make_step_jsonl(const Head& head) {
-  const auto has = [&](std::string_view key) {
-    return head.bytes.find(key) != std::string_view::npos;
-  };
+  const auto has = [&](std::string_view key) { return contains(head.bytes, key); };
   return std::make_unique<JsonlStepReader>(
       has("\"_step\"") && (has("\"_runtime\"") || has("\"_timestamp\"")) ? "wandb" : "jsonl");
 }

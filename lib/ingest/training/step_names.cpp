@@ -157,7 +157,7 @@ std::string normal(std::string_view key) {
 
 template <class Names>
 int grade_in(const Names& names, std::string_view name) {
-  const auto found = std::find(std::begin(names), std::end(names), name);
+  const auto found = std::ranges::find(names, name);
   return found == std::end(names) ? 0 : static_cast<int>(std::end(names) - found);
 }
 

@@ -3,7 +3,6 @@
 // and TensorBoard, and the obvious spellings of home-made loops.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
 #include "model/time.hpp"

@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "line/digit.hpp"
+#include "model/contains.hpp"
 #include "model/json_cursor.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -80,7 +82,7 @@ class ObjectScanner {
 bool number_of(std::string_view text, double& value) {
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) {
-    value = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos
+    value = contains(text, "e-") || contains(text, "E-")
                 ? 0
                 : std::numeric_limits<double>::infinity() * (text[0] == '-' ? -1 : 1);
     return true;
@@ -91,8 +93,7 @@ bool number_of(std::string_view text, double& value) {
 
 // 120 · 120.0 · 1.2e2
 bool whole_of(std::string_view text, std::int64_t& value) {
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && at == text.data() + text.size()) return value != kNoValue;
+  if (parse_whole(text, value)) return value != kNoValue;
   double real = 0;
   if (!number_of(text, real) || !(real > -9e15 && real < 9e15)) return false;
   value = static_cast<std::int64_t>(real);
@@ -103,10 +104,8 @@ struct Glancer {
   ObjectGlance& out;
   void key(std::string_view parent, std::string_view name) {
     if (!parent.empty()) return;
-    out.log =
-        out.log || std::find(std::begin(kLogKeys), std::end(kLogKeys), name) != std::end(kLogKeys);
-    out.event = out.event || std::find(std::begin(kEventKeys), std::end(kEventKeys), name) !=
-                                 std::end(kEventKeys);
+    out.log = out.log || contains(kLogKeys, name);
+    out.event = out.event || contains(kEventKeys, name);
   }
   void number(std::string_view parent, std::string_view name, std::string_view text) {
     key(parent, name);
@@ -323,7 +322,7 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
   }
   if (!run_.empty()) row_.owner.labels += (row_.owner.labels.empty() ? "" : ",") + run_;
   if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
-  return {true, nullptr, {}};
+  return {true};
 }
 
 }  // namespace culprit::ingest

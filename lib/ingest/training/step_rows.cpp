@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "model/contains.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -19,7 +21,7 @@ void DeviceWords::name(StepOwner& owner) {
     nic = device;
   }
   if (!nic.empty())
-    owner.nic = port.empty() || nic.find('/') != std::string::npos ? nic : nic + "/" + port;
+    owner.nic = port.empty() || contains(nic, '/') ? nic : nic + "/" + port;
   else if (!port.empty())
     owner.labels = "port=" + port;
 }

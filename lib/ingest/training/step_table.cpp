@@ -4,13 +4,13 @@
 // columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an
 // export that is not thinned out they repeat the value, and they are not read.
 #include <algorithm>
-#include <charconv>
-#include <unordered_map>
 
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_rows.hpp"
 #include "line/trimmed.hpp"
+#include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -49,8 +49,7 @@ char step_separator(std::string_view header) {
   char best = ',';
   std::size_t most = 0;
   for (const char c : {',', '\t', ';'})
-    if (const auto n = static_cast<std::size_t>(std::count(header.begin(), header.end(), c));
-        n > most)
+    if (const auto n = static_cast<std::size_t>(std::ranges::count(header, c)); n > most)
       most = n, best = c;
   return best;
 }
@@ -124,7 +123,7 @@ Layout layout_of(std::string_view header, std::string_view base) {
 // nvidia-smi --query-gpu and its kind print the unit in brackets and dotted names: another
 // reader's.
 bool of_nvidia_smi(std::string_view header, const Layout& layout) {
-  if (header.find(" [") != std::string_view::npos) return true;
+  if (contains(header, " [")) return true;
   for (const StepColumn& column : layout.columns)
     for (const std::string_view family :
          {"utilization.", "memory.", "temperature.", "power.", "clocks.",
@@ -163,7 +162,7 @@ bool sniff_step_table(const Head& head) {
   }
   int rows = 0, good = 0;
   while (!rest.empty() && rows < 16) {
-    const bool cut = rest.find('\n') == std::string_view::npos;
+    const bool cut = !contains(rest, '\n');
     const std::string_view line = next();
     if (line.empty() || line == header || (cut && rows > 0)) continue;
     ++rows;
@@ -208,7 +207,7 @@ class StepTableReader final : public RecordReader {
     if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
     if (row_.cells.empty()) return {};
     if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
-    return {true, nullptr, {}};
+    return {true};
   }
 
   Outcome header(std::string_view raw) {
@@ -219,7 +218,7 @@ class StepTableReader final : public RecordReader {
     for (StepColumn& column : layout_.columns)
       if (column.kind == StepColumn::Kind::value)
         column.slot = rows_.slot(column.name, {}, column.labels);
-    return {true, nullptr, {}};
+    return {true};
   }
 
   bool row(std::string_view raw, bool cut) {
@@ -278,11 +277,7 @@ class StepTableReader final : public RecordReader {
       case KeyRole::rank:
       case KeyRole::local_rank: {
         std::int64_t rank = 0;
-        const std::string_view text = trimmed(cell);
-        const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-        if (error != std::errc() || at != text.data() + text.size() || rank < 0 ||
-            rank > 10'000'000)
-          return;
+        if (!parse_whole(trimmed(cell), rank) || rank < 0 || rank > 10'000'000) return;
         if (column.meaning.role == KeyRole::local_rank)
           row_.owner.local_rank = LocalRank(rank);
         else if (grade > rank_grade_)

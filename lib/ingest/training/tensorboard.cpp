@@ -17,6 +17,7 @@
 #include "ingest/engine/crc32c.hpp"
 #include "ingest/engine/document.hpp"
 #include "ingest/training/step_rows.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -218,8 +219,7 @@ std::optional<double> scalar_of(std::string_view tensor) {
 // events.out.tfevents.<epoch>.<host>.<pid>.<n>; old writers end after the host, whose name may have
 // dots.
 std::optional<std::string> host_of(std::string_view path) {
-  const std::string_view base =
-      path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+  const std::string_view base = path.substr(path.rfind('/') + 1);
   const std::size_t at = base.find(kName);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view rest = base.substr(at + kName.size());
@@ -239,7 +239,7 @@ std::optional<std::string> host_of(std::string_view path) {
       digits(rest.substr(before + 1, last - before - 1))) {
     const std::string_view host = rest.substr(0, before);
     if (host.find_first_not_of("0123456789.") != std::string_view::npos ||
-        std::count(host.begin(), host.end(), '.') == 3)
+        std::ranges::count(host, '.') == 3)
       rest = host;  // 10.0.0.7 is no host "10.0"
   }
   return rest.empty() ? std::nullopt : std::optional(std::string(rest.substr(0, 255)));
@@ -247,12 +247,10 @@ std::optional<std::string> host_of(std::string_view path) {
 
 bool sniff_tensorboard(const Head& head) {
   if (head.bytes.size() < kHeader) return false;
-  if (head.base().find(kName) == std::string_view::npos) {
+  if (!contains(head.base(), kName)) {
     // Renamed: a first record with the version of the format.
     const auto length = masked_word<std::uint64_t>(head.bytes, 0);
-    if (length > 64 ||
-        head.bytes.substr(kHeader, 64).find("brain.Event:") == std::string_view::npos)
-      return false;
+    if (length > 64 || !contains(head.bytes.substr(kHeader, 64), "brain.Event:")) return false;
   }
   return masked(crc32c(head.bytes.substr(0, 8))) == masked_word<std::uint32_t>(head.bytes, 8);
 }

@@ -1,9 +1,9 @@
 // The numbers on progress lines besides loss and iteration: throughput, memory, parts of a step.
 // progress.cpp reads the same lines for the progress they tell; here every "name: number" becomes a
 // sample of a series.
-#include <charconv>
 
 #include "ingest/training/line_figures.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -30,22 +30,22 @@ std::optional<std::int64_t> step_after(std::string_view text, std::string_view k
 // s: 12.22
 Outcome read_fields(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  const bool nemo = text.find("train_step_timing in s:") != std::string_view::npos;
+  const bool nemo = contains(text, "train_step_timing in s:");
   auto step = nemo ? step_after(text, "global_step:") : std::nullopt;
   if (!step) step = step_after(text, "iteration ");
-  if (!step || text.find(" | ") == std::string_view::npos)
+  if (!step || !contains(text, " | "))
     return {};  // a key of somebody's JSON; progress.cpp rejects what is torn
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, step);
   figures.add_fields(text);
-  return {figures.end(line, reading), nullptr, {}};
+  return {figures.end(line, reading)};
 }
 
 // step: 700  loss:  0.7052  memory: 76.79GiB(96.97%)  tps: 1,541,366  tflops: 0.00  mfu: 0.00%
 Outcome read_titan(const TextLine& line, Reading& reading) {
   std::string_view text = line.line.message;
   const std::size_t at = text.find("step:");
-  if (at == std::string_view::npos || text.find(" | ") != std::string_view::npos) return {};
+  if (at == std::string_view::npos || contains(text, " | ")) return {};
   text.remove_prefix(at);
   const auto step = step_after(text, "step:");
   if (!step) return {};
@@ -64,7 +64,7 @@ Outcome read_titan(const TextLine& line, Reading& reading) {
     if (!first) figures.add_text(name, number);
     text.remove_prefix(end);
   }
-  return {figures.end(line, reading), nullptr, {}};
+  return {figures.end(line, reading)};
 }
 
 // epoch=0/micro_step=34/global_step=34, RunningAvgSamplesPerSec=7.86, CurrSamplesPerSec=8.0,
@@ -79,10 +79,10 @@ Outcome read_samples(const TextLine& line, Reading& reading) {
     const std::string_view field = text.substr(0, comma);
     text.remove_prefix(std::min(comma + 2, text.size()));
     if (const std::size_t equal = field.find('=');
-        equal != std::string_view::npos && field.find('/') == std::string_view::npos)
+        equal != std::string_view::npos && !contains(field, '/'))
       figures.add_text(field.substr(0, equal), field.substr(equal + 1));
   }
-  return {figures.end(line, reading), nullptr, {}};
+  return {figures.end(line, reading)};
 }
 
 // rank=0 time (ms) | forward: 27.41 | backward: 73.44 | step: 72.82. Printed after the line with
@@ -109,7 +109,7 @@ Outcome read_times(const TextLine& line, Reading& reading) {
         metric_number(field.substr(colon + 1), value, after) && after.empty())
       figures.add(name, "ms", {}, value);
   }
-  return {figures.end(line, reading), nullptr, {}};
+  return {figures.end(line, reading)};
 }
 
 constexpr std::string_view kFieldWords[] = {"elapsed time per iteration", "train_step_timing in s"};

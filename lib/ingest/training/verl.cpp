@@ -2,6 +2,7 @@
 #include "ingest/training/line_figures.hpp"
 #include "ingest/training/progress_line.hpp"
 #include "line/trimmed.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -12,7 +13,7 @@ constexpr std::string_view kBetweenFields = " - ";
 Outcome read_verl(const TextLine& line, Reading& reading) {
   std::string_view text = line.line.message;
   bool odd = false;
-  if (!text.starts_with("step:") || text.find(kBetweenFields) == std::string_view::npos) return {};
+  if (!text.starts_with("step:") || !contains(text, kBetweenFields)) return {};
   ProgressRow row = progress_row(line, "verl");
   const auto step = printed_number(text.substr(5, text.find(kBetweenFields) - 5), odd);
   if (!step || *step < 0 || *step > 1e15) return {};

@@ -38,7 +38,7 @@ class Work final : public Kept {
  public:
   void add(const std::string& what, bool full, std::int64_t seconds, std::string_view bar,
            const TextLine& line) {
-    auto one = std::find_if(all_.begin(), all_.end(), [&](const State& s) {
+    auto one = std::ranges::find_if(all_, [&](const State& s) {
       return s.what == what && s.local_rank == line.line.prefix.local_rank;
     });
     if (one == all_.end()) {

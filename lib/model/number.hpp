@@ -1,0 +1,24 @@
+// Numbers in texts.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace culprit {
+
+// Whether the whole text is a number; on false the value may have been written to.
+template <class Number>
+bool parse_whole(std::string_view text, Number& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end;
+}
+
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number value{};
+  return parse_whole(text, value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace culprit
