@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "model/sort.hpp"
+#include "report/fields.hpp"
 #include "report/html.hpp"
 #include "report/html_page.hpp"
 #include "report/report.hpp"
@@ -24,7 +25,7 @@ constexpr std::string_view kOrder[] = {"",       "isolate",  "offline",  "repair
                                        "none"};
 
 std::size_t place_of(const std::string& action) {
-  const auto it = std::find(std::begin(kOrder), std::end(kOrder), action);
+  const auto it = std::ranges::find(kOrder, action);
   return static_cast<std::size_t>(it - std::begin(kOrder));
 }
 
@@ -83,14 +84,11 @@ std::string row_of(const json& row) {
 std::string table(const json& d) {
   std::vector<const json*> rows;
   for (const json& row : list(d, "entries")) rows.push_back(&row);
-  sort_rows(rows, [](const json* a, const json* b) {
-    return place_of(action_of(*a)) < place_of(action_of(*b));
-  });
+  sort_by(rows, [](const json* a) { return place_of(action_of(*a)); });
   std::string body, choices;
   for (const json* row : rows) body += row_of(*row);
   for (const std::string_view action : kOrder)
-    if (std::any_of(rows.begin(), rows.end(),
-                    [&](const json* r) { return action_of(*r) == action; })) {
+    if (std::ranges::any_of(rows, [&](const json* r) { return action_of(*r) == action; })) {
       const std::string_view word = action.empty() ? "not diagnosed" : action;
       choices += fmt::format("<option value=\"{0}\">{0}</option>", word);
     }
@@ -167,13 +165,13 @@ std::string batch_index(const std::string& summary) {
         {"", "f-grey"},         {"isolate", "f-red"},      {"offline", "f-red"},
         {"none", "f-green"},    {"investigate", "f-blue"}, {"reattempt", "f-violet"},
         {"mitigate", "f-shade"}};
-    const auto it = std::find_if(std::begin(kColours), std::end(kColours),
-                                 [&](const auto& c) { return c.first == action; });
+    const auto it =
+        std::ranges::find(kColours, action, &std::pair<std::string_view, const char*>::first);
     parts.push_back({action.empty() ? "not diagnosed" : std::string(action), static_cast<double>(n),
                      it == std::end(kColours) ? "f-orange" : it->second, std::to_string(n)});
   }
   std::string body = "<main class=\"broad\">\n";
-  body += fmt::format("<h1>{} bundle{}</h1>\n", bundles, bundles == 1 ? "" : "s");
+  body += fmt::format("<h1>{}</h1>\n", counted(bundles, "bundle"));
   body += html_bar("verdicts", "Verdicts", parts);
   if (missing > 0)
     body += fmt::format("<p>{} could not be diagnosed: the table has the reason.</p>\n", missing);
@@ -182,7 +180,8 @@ std::string batch_index(const std::string& summary) {
       "</main>\n<footer><small>Written by culprit. Nothing here was loaded from elsewhere; "
       "<code>summary.json</code>, <code>summary.csv</code> and <code>fleet.db</code> beside this "
       "page hold the same.</small></footer>\n";
-  return html_page(fmt::format("{} bundles", bundles), body, &kTableScript);
+  return html_page(fmt::format("{} bundles", bundles), page_file("table.css"), body,
+                   table_script());
 }
 
 }  // namespace culprit::report

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 std::string cell(const std::string& text) {
-  const bool formula = !text.empty() && std::string_view("=+-@").find(text[0]) != std::string::npos;
+  const bool formula = !text.empty() && contains(std::string_view("=+-@"), text[0]);
   const std::string safe = (formula ? "'" : "") + text;
   if (safe.find_first_of(",\"\n") == std::string::npos) return safe;
   std::string out = "\"";
@@ -39,7 +40,7 @@ std::string csv_of_findings(const std::string& document, const RenderOptions&) {
     const json& interval = member(f, "interval");
     const json& evidence = list(f, "evidence");
     const json& first = evidence.empty() ? member(evidence, "") : evidence[0];
-    const bool rests = std::find(ground.begin(), ground.end(), id) != ground.end();
+    const bool rests = contains(ground, id);
     out += fmt::format(",{},{},{:.2f},{},{},{},{},{},{}\n", cell(text(subject, "kind")),
                        cell(text(subject, "id")), number(f, "confidence"), count(f, "count"),
                        cell(text(interval, "start")), cell(text(interval, "end")),

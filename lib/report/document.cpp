@@ -281,9 +281,7 @@ class LongLists {
 std::vector<const MemberRow*> members_by_path(const Incident& incident) {
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : incident.members) members.push_back(&m);
-  sort_rows(members, [](const MemberRow* a, const MemberRow* b) {
-    return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
-  });
+  sort_by(members, [](const MemberRow* a) { return std::tie(a->path, a->digest, a->id); });
   return members;
 }
 

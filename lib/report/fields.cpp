@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/json_cursor.hpp"
 #include "model/ranges.hpp"
 #include "model/time.hpp"
@@ -57,7 +58,7 @@ std::optional<Strength> strength(const json& finding) {
   static constexpr std::string_view kSeverities[] = {"critical", "distributed", "warning"};
   static constexpr std::string_view kRoles[] = {"root", "confirmation", "cascade", "teardown"};
   const auto at = [](const auto& names, const std::string& word) {
-    return std::find(std::begin(names), std::end(names), word) - std::begin(names);
+    return std::ranges::find(names, word) - std::begin(names);
   };
   if (text(finding, "outcome") != "fired" || list(finding, "evidence").empty()) return {};
   const auto severity = at(kSeverities, text(finding, "severity"));
@@ -77,8 +78,7 @@ class Strongest {
     auto strong = strength(finding);
     if (!strong) return;
     const auto at =
-        std::upper_bound(best_.begin(), best_.end(), *strong,
-                         [](const auto& value, const auto& one) { return value < one.first; });
+        std::ranges::upper_bound(best_, *strong, {}, [](const auto& one) { return one.first; });
     best_.emplace(at, std::move(*strong), finding);
     if (best_.size() > kMost) best_.pop_back();
   }
@@ -125,8 +125,7 @@ json with_grounds(const std::string& document) {
     const std::size_t begin = in.offset();
     if (!in.skip()) return false;
     const auto text = std::string_view(document).substr(begin, in.offset() - begin);
-    if (any && text.find("\"fired\"") != std::string_view::npos)
-      strongest.see(json::parse(text, nullptr, false));
+    if (any && contains(text, "\"fired\"")) strongest.see(json::parse(text, nullptr, false));
     if (needed.count(id_of(text)) != 0)
       page["findings"].push_back(json::parse(text, nullptr, false));
     return true;
@@ -256,8 +255,8 @@ std::string accused(const json& document) {
   for (const json& t : list(verdict, "targets")) names.push_back(target_name(document, t));
   // "gpu-r03: driver mismatch" has its host in front.
   std::erase_if(names, [&](const std::string& name) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& other) { return other.starts_with(name + ": "); });
+    return std::ranges::any_of(
+        names, [&](const std::string& other) { return other.starts_with(name + ": "); });
   });
   std::string out;
   for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
@@ -312,8 +311,7 @@ std::string chain_who(const json& document, const json& link) {
 
 std::string headline(const std::string& action, const std::string& step) {
   if (action == "none") return step == "no_failure" ? "NO FAILURE FOUND" : "NOTHING TO DO";
-  const auto it = std::find_if(std::begin(kHeadlines), std::end(kHeadlines),
-                               [&](const Word& w) { return w.action == action; });
+  const auto it = std::ranges::find(kHeadlines, action, &Word::action);
   return it == std::end(kHeadlines) ? "INVESTIGATE" : it->headline;
 }
 
@@ -384,7 +382,7 @@ std::vector<json> alternatives(const json& document) {
   // Another view of what the verdict names is no other possibility.
   const auto same = [&](const json& c) {
     const json& targets = list(c, "targets");
-    return !targets.empty() && std::all_of(targets.begin(), targets.end(), [&](const json& t) {
+    return !targets.empty() && std::ranges::all_of(targets, [&](const json& t) {
       return named.count(machine(t)) != 0;
     });
   };

@@ -1,7 +1,6 @@
 // The page of a fleet: figures with their intervals on the first screen, then a picture and a table
 // for each question.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -441,9 +440,8 @@ std::string durations(const json& rows, const char* id, const char* title, const
   const auto cell = [](const json& row, const char* key) {
     return member(row, key).is_number() ? seconds_of(number(row, key)) : std::string("–");
   };
-  const bool beside = std::any_of(rows.begin(), rows.end(), [](const json& row) {
-    return member(row, "published_mean_s").is_number();
-  });
+  const bool beside = std::ranges::any_of(
+      rows, [](const json& row) { return member(row, "published_mean_s").is_number(); });
   for (const json& row : rows)
     body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
@@ -508,9 +506,7 @@ std::string time_budget(const json& d) {
                      seconds_of(number(row, "hours") * 3600)});
   }
   // Training first, then what cost most.
-  sort_rows(parts, [](const BarPart& a, const BarPart& b) {
-    return std::tuple(a.colour.empty(), -a.value) < std::tuple(b.colour.empty(), -b.value);
-  });
+  sort_by(parts, [](const BarPart& a) { return std::tuple(a.colour.empty(), -a.value); });
   static constexpr const char* kLosses[] = {"f-red",    "f-orange", "f-blue",
                                             "f-violet", "f-shade",  "f-grey"};
   std::size_t losses = 0;
@@ -570,7 +566,8 @@ std::string render(const json& d) {
       "</main>\n<footer><small>Written by culprit. Nothing here was loaded from "
       "elsewhere.</small></footer>\n";
   return html_page(
-      fmt::format("Fleet: {}", counted(count(member(d, "watched"), "machines"), "machine")), body);
+      fmt::format("Fleet: {}", counted(count(member(d, "watched"), "machines"), "machine")),
+      page_file("table.css"), body);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // A fleet for other programs: CSV, one figure a row, and an OpenMetrics text for the collectors of
 // Prometheus (node_exporter's textfile directory).
-#include <cmath>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "report/fleet.hpp"
 
 namespace culprit::report {
@@ -17,8 +17,7 @@ using nlohmann::json;
 std::string cell(const std::string& text) {
   std::string safe = text;
   // A spreadsheet would take it for a formula.
-  if (!safe.empty() && std::string_view("=+-@").find(safe[0]) != std::string_view::npos)
-    safe.insert(0, 1, '\'');
+  if (!safe.empty() && contains(std::string_view("=+-@"), safe[0])) safe.insert(0, 1, '\'');
   if (safe.find_first_of("\",\r\n") == std::string::npos) return safe;
   std::string out = "\"";
   for (const char c : safe) out += c == '"' ? std::string("\"\"") : std::string(1, c);

@@ -149,9 +149,8 @@ std::string bursts(const json& d) {
 std::string durations(const json& rows, std::string_view title, std::string_view more) {
   if (rows.empty()) return "";
   std::string out = heading(title, more);
-  const bool beside = std::any_of(rows.begin(), rows.end(), [](const json& row) {
-    return member(row, "published_mean_s").is_number();
-  });
+  const bool beside = std::ranges::any_of(
+      rows, [](const json& row) { return member(row, "published_mean_s").is_number(); });
   out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}{}\n", "", "n", "open",
                      "median", "mean", "90 %", "longest", beside ? "  published" : "");
   const auto cell = [](const json& row, const char* key) {
@@ -315,8 +314,8 @@ constexpr const FleetFormat* kFleetFormats[] = {&kFleetText, &kFleetJson, &kFlee
 std::span<const FleetFormat* const> fleet_formats() { return kFleetFormats; }
 
 const FleetFormat* find_fleet_format(std::string_view name) {
-  const auto it = std::find_if(std::begin(kFleetFormats), std::end(kFleetFormats),
-                               [&](const FleetFormat* f) { return f->name == name; });
+  const auto it =
+      std::ranges::find_if(kFleetFormats, [&](const FleetFormat* f) { return f->name == name; });
   return it == std::end(kFleetFormats) ? nullptr : *it;
 }
 

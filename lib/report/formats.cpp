@@ -21,8 +21,7 @@ constinit const Format kJson{"json", "report.json", as_it_is};
 std::span<const Format* const> formats() { return kAll; }
 
 const Format* find_format(std::string_view name) {
-  const auto it = std::find_if(std::begin(kAll), std::end(kAll),
-                               [&](const Format* f) { return f->name == name; });
+  const auto it = std::ranges::find_if(kAll, [&](const Format* f) { return f->name == name; });
   return it == std::end(kAll) ? nullptr : *it;
 }
 

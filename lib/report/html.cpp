@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/html.hpp"
+#include "report/html_page.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::report {
@@ -177,24 +178,16 @@ namespace {
 
 std::string to_html(const std::string& document, const RenderOptions& options) {
   const json d = json::parse(document, nullptr, false);
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"generator\" content=\"culprit\">\n"
-      "<meta name=\"referrer\" content=\"no-referrer\">\n";
-  out += "<title>" + escaped(title_of(d)) + "</title>\n<style>\n" + kHtmlStyle +
-         "</style>\n</head>\n<body>\n<main>\n";
-  out += html_verdict(d) + html_timeline(d) + html_waits(d) + html_rank_map(d) + html_stacks(d) +
-         html_steps(d) + html_time(d) + html_metrics(d) + html_evidence(d, options) +
-         html_considered(d) + html_other_findings(d, options) + html_settings(d) + html_ledger(d) +
-         html_notes(d);
-  out += "</main>\n<footer><small>Written by culprit from bundle " +
-         html_text(member(d, "bundle"), "digest") +
-         ". Every claim leads to a file and a line of it; nothing here was loaded from "
-         "elsewhere.</small></footer>\n</body>\n</html>\n";
-  return out;
+  return html_page(
+      title_of(d), "",
+      "<main>\n" + html_verdict(d) + html_timeline(d) + html_waits(d) + html_rank_map(d) +
+          html_stacks(d) + html_steps(d) + html_time(d) + html_metrics(d) +
+          html_evidence(d, options) + html_considered(d) + html_other_findings(d, options) +
+          html_settings(d) + html_ledger(d) + html_notes(d) +
+          "</main>\n<footer><small>Written by culprit from bundle " +
+          html_text(member(d, "bundle"), "digest") +
+          ". Every claim leads to a file and a line of it; nothing here was loaded from "
+          "elsewhere.</small></footer>\n");
 }
 
 }  // namespace

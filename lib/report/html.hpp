@@ -49,6 +49,4 @@ std::string html_considered(const nlohmann::json& document);
 std::string html_ledger(const nlohmann::json& document);
 std::string html_notes(const nlohmann::json& document);
 
-extern const char kHtmlStyle[];
-
 }  // namespace culprit::report

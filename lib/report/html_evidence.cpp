@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/shell.hpp"
 #include "report/html.hpp"
 #include "report/terminal.hpp"
@@ -92,8 +93,7 @@ std::string described(const json& f, const std::string& anchor, const RenderOpti
 
 bool is_ground(const json& finding, const std::vector<std::string>& because) {
   const json& id = member(finding, "id");
-  return id.is_string() && std::find(because.begin(), because.end(),
-                                     id.get_ref<const std::string&>()) != because.end();
+  return id.is_string() && contains(because, id.get_ref<const std::string&>());
 }
 
 const char* outcome_words(const std::string& outcome, bool nothing_to_do) {
@@ -157,7 +157,7 @@ std::string html_considered(const json& d) {
   const bool nothing_to_do = text(member(d, "verdict"), "action") == "none";
   for (const json& s : list(member(d, "verdict"), "steps")) {
     std::string step = text(s, "step");
-    std::replace(step.begin(), step.end(), '_', ' ');
+    std::ranges::replace(step, '_', ' ');
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"keep\">{}</td><td>{}</td></tr>\n",
                         escaped(step), outcome_words(text(s, "outcome"), nothing_to_do),
                         html_text(s, "why"));

@@ -1,6 +1,7 @@
 // What pages other than the report of one incident share with it: head, style, policy.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,12 @@ struct PageScript {
   std::string_view text, sha256;  // base64; tests compare them
 };
 
-std::string html_page(const std::string& title, const std::string& body,
-                      const PageScript* script = nullptr);
+// The whole page. style: beside that of page.css, such as that of tables.
+std::string html_page(const std::string& title, std::string_view style, const std::string& body,
+                      const std::optional<PageScript>& script = {});
+
+// One of the files page.css, table.css and table.js.
+std::string_view page_file(std::string_view name);
 
 // The colour class of an action: red orange blue green grey.
 std::string_view colour_of_action(std::string_view action);
@@ -32,6 +37,8 @@ inline const char* name_class(const std::string& name) {
   return name.size() <= 40 ? "keep" : "mono";
 }
 
-extern const PageScript kTableScript;
+// Sorts by the header that is pressed and hides the rows that do not match. The page is whole
+// without it: what needs it is hidden until it runs.
+PageScript table_script();
 
 }  // namespace culprit::report

@@ -98,8 +98,7 @@ void read_boxes(const json& d, const json& map, Grid& grid) {
     if (rest.ranks.size() == (small ? 16u : 8u)) flush();
   }
   flush();
-  sort_rows(grid.boxes,
-            [](const Box& a, const Box& b) { return a.ranks.front() < b.ranks.front(); });
+  sort_by(grid.boxes, [](const Box& a) { return a.ranks.front(); });
 }
 
 // One cell a box, then one cell several boxes, until they can be drawn.
@@ -146,10 +145,9 @@ Style style_of(const Grid& grid) {
     cells += b.ranks.size();
     widest = std::max(widest, b.ranks.size());
   }
-  Style out;
-  out.columns = grid.per_cell > 1 ? kRowOfCells : std::min<std::size_t>(widest, 16);
-  out.numbered = cells <= kNumbered && grid.per_cell == 1;
-  out.titled = grid.boxes.size() <= kMostTitles;
+  Style out{.columns = grid.per_cell > 1 ? kRowOfCells : std::min<std::size_t>(widest, 16),
+            .numbered = cells <= kNumbered && grid.per_cell == 1,
+            .titled = grid.boxes.size() <= kMostTitles};
   out.size = out.numbered ? 26 : grid.per_cell > 1 ? 13 : cells > kLabelled ? 10 : 14;
   out.label = grid.per_cell > 1 ? Label::beside : cells > kLabelled ? Label::none : Label::above;
   const double width = static_cast<double>(out.columns) * out.size;
@@ -251,9 +249,8 @@ std::string html_rank_map(const json& d) {
   read_boxes(d, map, grid);
   // Where nothing was found the picture would say nothing.
   const auto quiet = static_cast<std::uint8_t>(RankState::quiet);
-  if (std::all_of(grid.state.begin(), grid.state.end(),
-                  [&](std::uint8_t s) { return s >= quiet; }) &&
-      std::none_of(grid.boxes.begin(), grid.boxes.end(), [](const Box& b) { return b.target; }))
+  if (std::ranges::all_of(grid.state, [&](std::uint8_t s) { return s >= quiet; }) &&
+      std::ranges::none_of(grid.boxes, &Box::target))
     return "";
   aggregate(grid);
   const Canvas canvas = draw(grid);

@@ -31,11 +31,9 @@ std::vector<TreeBox> frames_of(const json& tree) {
     if (out.size() >= kMostTreeNodes) break;
     const std::size_t depth = count(n, "depth");
     if (depth > (out.empty() ? 0 : out.back().depth + 1) || list(n, "frames").empty()) return {};
-    TreeBox f;
-    f.node = &n;
-    f.depth = depth;
-    f.odd = count(n, "odd") > 0 && count(n, "odd") == count(n, "processes");
-    out.push_back(f);
+    out.push_back(TreeBox{.node = &n,
+                          .depth = depth,
+                          .odd = count(n, "odd") > 0 && count(n, "odd") == count(n, "processes")});
   }
   return out;
 }

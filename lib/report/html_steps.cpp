@@ -184,8 +184,8 @@ bool is_load(const json& checkpoint) {
 
 // Some frameworks say only that they begin to write: of those nothing can be called incomplete.
 bool ends_are_printed(const json& checkpoints) {
-  return std::any_of(checkpoints.begin(), checkpoints.end(),
-                     [](const json& c) { return text(c, "event") == "saved"; });
+  return std::ranges::any_of(checkpoints,
+                             [](const json& c) { return text(c, "event") == "saved"; });
 }
 
 // Where the job began again, and on the axis where a checkpoint was written or read.
@@ -337,8 +337,7 @@ std::string html_time(const json& d) {
     const double seconds = number(p, "seconds");
     if (!(seconds >= kLeastSeconds)) continue;
     const std::string name = text(p, "part");
-    const auto part = std::find_if(std::begin(kParts), std::end(kParts),
-                                   [&](const Part& k) { return k.name == name; });
+    const auto part = std::ranges::find(kParts, name, &Part::name);
     const char* colour = part == std::end(kParts) ? "none" : part->colour;
     const double width = 960 * seconds / total;
     bars += fmt::format(

@@ -90,7 +90,7 @@ class Axis {
                   : kLaneLeft + kAlone;  // one moment: in sight on a narrow page, too
   }
   double operator()(double t) const {
-    const auto it = std::lower_bound(at_.begin(), at_.end(), t);
+    const auto it = std::ranges::lower_bound(at_, t);
     if (it == at_.end()) return x_.back();
     const auto i = static_cast<std::size_t>(it - at_.begin());
     if (i == 0 || *it == t) return x_[i];
@@ -167,12 +167,9 @@ std::vector<Mark> marks_of(const json& d) {
         if (m.finding == &f) m.too_late = m.begin - m.doubt > *failure;
   }
   // What matters most comes first, should there be too many.
-  sort_rows(out, [](const Mark& a, const Mark& b) {
-    return std::tuple(!a.ground, a.number == 0, a.begin) <
-           std::tuple(!b.ground, b.number == 0, b.begin);
-  });
+  sort_by(out, [](const Mark& a) { return std::tuple(!a.ground, a.number == 0, a.begin); });
   if (out.size() > kMostMarks) out.resize(kMostMarks);
-  sort_rows(out, [](const Mark& a, const Mark& b) { return a.begin < b.begin; });
+  sort_by(out, &Mark::begin);
   return out;
 }
 
@@ -271,7 +268,7 @@ std::size_t draw_lane(const Lane& lane, const Axis& axis, double top, Layers& ou
   for (const Mark& mark : marks) {
     const Mark* m = &mark;
     const double a = axis(m->begin) - 10, b = std::max(a, axis(end_of(*m))) + 11;
-    auto row = std::find_if(taken.begin(), taken.end(), [&](double end) { return end <= a; });
+    auto row = std::ranges::find_if(taken, [&](double end) { return end <= a; });
     if (row == taken.end()) {
       if (taken.size() >= kMostRows) continue;
       row = taken.insert(taken.end(), 0);
@@ -411,10 +408,8 @@ std::string html_timeline(const json& d) {
       all.size() > kMostLanes
           ? fmt::format(" {} more lanes are only in the lists.", all.size() - kMostLanes)
           : "";
-  const bool numbered =
-      std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.number != 0; });
-  const bool alerts =
-      std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return !m.spells.empty(); });
+  const bool numbered = std::ranges::any_of(marks, [](const Mark& m) { return m.number != 0; });
+  const bool alerts = std::ranges::any_of(marks, [](const Mark& m) { return !m.spells.empty(); });
   const std::string lead =
       drawn_marks.empty()
           ? ""

@@ -97,8 +97,7 @@ std::string html_waits(const json& d) {
       arrows += arrow(from->second, to->second, text(e, "what"), false);
   }
   const auto at = [&](int column) {
-    return std::find_if(boxes.begin(), boxes.end(),
-                        [&](const auto& b) { return b.second.column == column; });
+    return std::ranges::find_if(boxes, [&](const auto& b) { return b.second.column == column; });
   };
   if (layers > kColumns && at(0) != boxes.end() && at(1) != boxes.end())
     arrows += arrow(at(0)->second, at(1)->second, "", true);

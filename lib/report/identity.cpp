@@ -11,9 +11,7 @@ namespace culprit::report {
 std::string bundle_digest(std::span<const MemberRow> rows) {
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : rows) members.push_back(&m);
-  sort_rows(members, [](const MemberRow* a, const MemberRow* b) {
-    return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
-  });
+  sort_by(members, [](const MemberRow* a) { return std::tie(a->path, a->digest, a->id); });
   std::uint64_t digest = 0xcbf29ce484222325ULL;
   for (const MemberRow* m : members)
     for (const std::string* part : {&m->path, &m->digest}) {

@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "model/json.hpp"
 #include "model/rows.hpp"

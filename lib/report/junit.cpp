@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
 
@@ -87,8 +88,7 @@ void findings(const json& document, Suite& suite) {
     const json& f = all[i];
     const std::string outcome = text(f, "outcome");
     const json& id = member(f, "id");
-    const bool ground = id.is_string() && std::find(because.begin(), because.end(),
-                                                    id.get<std::string>()) != because.end();
+    const bool ground = id.is_string() && contains(because, id.get<std::string>());
     if (i >= kMostFindings && !ground) continue;
     suite.open("findings." + text(f, "analysis"), text(f, "id"));
     if (ground && outcome == "fired" && !nothing_to_do) {

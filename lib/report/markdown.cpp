@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
@@ -18,7 +19,7 @@ using nlohmann::json;
 std::string md_escaped(const std::string& text) {
   std::string out;
   for (const char c : visible(text)) {
-    if (std::string_view("\\`*_{}[]<>#|!~").find(c) != std::string_view::npos) out += '\\';
+    if (contains(std::string_view("\\`*_{}[]<>#|!~"), c)) out += '\\';
     out += c == '\n' ? ' ' : c;
   }
   return out;
@@ -38,10 +39,7 @@ std::string code(const std::string& text) {
   return fence + (pad ? " " : "") + shown + (pad ? " " : "") + fence;
 }
 
-std::string plain(const json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string{};
-}
+std::string md(const json& object, const char* key) { return md_escaped(text(object, key)); }
 
 std::string evidence_section(const json& d) {
   const std::vector<std::string> because = shown_grounds(d);
@@ -49,20 +47,19 @@ std::string evidence_section(const json& d) {
   for (const std::string& id : because)
     for (const json& f : member(d, "findings")) {
       if (member(f, "id") != id) continue;
-      out += fmt::format("- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")),
-                         md_escaped(plain(f, "class")),
+      out += fmt::format("- **{}** ({}{}): {}\n", md(f, "title"), md(f, "class"),
                          member(f, "count") == 0 ? ""
                          : member(f, "count") == 1
                              ? ", 1 line"
                              : fmt::format(", {} lines", member(f, "count").get<std::uint64_t>()),
-                         md_escaped(plain(f, "why")));
+                         md(f, "why"));
       for (const json& e : member(f, "evidence")) {
-        const std::string reading = plain(e, "reading"), excerpt = plain(e, "excerpt");
+        const std::string reading = text(e, "reading"), excerpt = text(e, "excerpt");
         out += fmt::format(
             "  - {}{}{}\n",
-            code(member(e, "line") == 0 ? fmt::format("{} at byte {}", plain(e, "path"),
+            code(member(e, "line") == 0 ? fmt::format("{} at byte {}", text(e, "path"),
                                                       member(e, "byte_offset").get<std::uint64_t>())
-                                        : fmt::format("{}:{}", plain(e, "path"),
+                                        : fmt::format("{}:{}", text(e, "path"),
                                                       member(e, "line").get<std::uint64_t>())),
             reading.empty() ? "" : " " + md_escaped(reading),
             excerpt.empty() ? "" : " " + code(excerpt));
@@ -71,24 +68,18 @@ std::string evidence_section(const json& d) {
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 std::string print_markdown(const json& d, const RenderOptions& options) {
   const json& v = member(d, "verdict");
   const bool nobody = member(v, "targets").empty();  // then there is nothing exact or not
-  std::string out =
-      fmt::format("# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n",
-                  md_escaped(plain(v, "summary")), md_escaped(plain(v, "action")),
-                  nobody ? "" : fmt::format(" ({})", md_escaped(plain(v, "precision"))),
-                  md_escaped(plain(member(d, "incident"), "symptom")),
-                  member(member(d, "incident"), "start").is_string()
-                      ? member(member(d, "incident"), "start").get<std::string>()
-                      : "unknown",
-                  member(member(d, "incident"), "end").is_string()
-                      ? member(member(d, "incident"), "end").get<std::string>()
-                      : "unknown");
+  std::string out = fmt::format(
+      "# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", md(v, "summary"), md(v, "action"),
+      nobody ? "" : fmt::format(" ({})", md(v, "precision")), md(member(d, "incident"), "symptom"),
+      member(member(d, "incident"), "start").is_string()
+          ? member(member(d, "incident"), "start").get<std::string>()
+          : "unknown",
+      member(member(d, "incident"), "end").is_string()
+          ? member(member(d, "incident"), "end").get<std::string>()
+          : "unknown");
   if (!member(d, "bundle").value("complete", true))
     out += "\n**INCOMPLETE BUNDLE**: not all of it was read; the end lists what is missing.\n";
   if (!member(v, "targets").empty()) {
@@ -96,36 +87,31 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
     out += "\n## Who" + (sure.empty() ? "" : " (" + md_escaped(sure) + ")") +
            "\n\n| kind | id |\n|---|---|\n";
     for (const json& t : member(v, "targets"))
-      out +=
-          fmt::format("| {} | {} |\n", md_escaped(plain(t, "kind")), md_escaped(target_id(d, t)));
+      out += fmt::format("| {} | {} |\n", md(t, "kind"), md_escaped(target_id(d, t)));
   }
   if (const auto others = alternatives(d); !others.empty()) {
     out += "\n## Also possible\n\n| cause | for | against | would tell |\n|---|---|---|---|\n";
     for (const json& c : others)
-      out += fmt::format("| {} | {} | {} | {} |\n", md_escaped(plain(c, "name")),
-                         md_escaped(plain(c, "what")), md_escaped(plain(c, "against")),
-                         md_escaped(plain(c, "tells")));
+      out += fmt::format("| {} | {} | {} | {} |\n", md(c, "name"), md(c, "what"), md(c, "against"),
+                         md(c, "tells"));
   }
   out += evidence_section(d);
   if (!member(v, "chain").empty()) {
     out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";
     for (const json& c : member(v, "chain"))
-      out += fmt::format("| {} | {} | {} |\n",
-                         member(c, "time").is_string() ? member(c, "time").get<std::string>() : "",
-                         md_escaped(chain_who(d, c)), md_escaped(plain(c, "what")));
+      out += fmt::format("| {} | {} | {} |\n", text(c, "time"), md_escaped(chain_who(d, c)),
+                         md(c, "what"));
   }
   if (!member(v, "next").empty()) {
     out += "\n## What to do next\n\n";
     for (const json& n : member(v, "next"))
-      out += fmt::format(
-          "- {}{}\n", plain(n, "kind") == "collect" ? "collect: " : "",
-          plain(n, "kind") == "command" ? code(plain(n, "text")) : md_escaped(plain(n, "text")));
+      out += fmt::format("- {}{}\n", text(n, "kind") == "collect" ? "collect: " : "",
+                         text(n, "kind") == "command" ? code(text(n, "text")) : md(n, "text"));
   }
   if (options.explain) {
     out += "\n## How the verdict was reached\n\n| step | outcome | why |\n|---|---|---|\n";
     for (const json& s : member(v, "steps"))
-      out += fmt::format("| {} | {} | {} |\n", md_escaped(plain(s, "step")),
-                         md_escaped(plain(s, "outcome")), md_escaped(plain(s, "why")));
+      out += fmt::format("| {} | {} | {} |\n", md(s, "step"), md(s, "outcome"), md(s, "why"));
   }
   const json& b = member(d, "bundle");
   out += fmt::format(
@@ -134,8 +120,7 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
       member(b, "used").get<std::uint64_t>(), member(b, "skipped").get<std::uint64_t>(),
       member(b, "rejected").get<std::uint64_t>());
   for (const json& problem : member(b, "problems"))
-    out += fmt::format("\nNot read: {}: {}\n", code(plain(problem, "path")),
-                       md_escaped(plain(problem, "reason")));
+    out += fmt::format("\nNot read: {}: {}\n", code(text(problem, "path")), md(problem, "reason"));
   return out;
 }
 

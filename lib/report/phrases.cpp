@@ -46,8 +46,7 @@ std::string lower_first(std::string text) {
   static const std::set<std::string> kProperNames{
       "Ceph", "Ethernet", "Gloo", "Horovod", "Kubernetes", "Lustre", "Python", "Ray", "Slurm"};
   const std::string first = text.substr(0, text.find(' '));
-  const auto capitals =
-      std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); });
+  const auto capitals = std::ranges::count_if(first, [](unsigned char c) { return isupper(c); });
   if (capitals == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1 &&
       kProperNames.count(first) == 0)
     text[0] = static_cast<char>(tolower(text[0]));
@@ -182,8 +181,7 @@ std::size_t places(Phrase phrase) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
     if ((words[i] == '{' || words[i] == '[') && isdigit(static_cast<unsigned char>(words[i + 1])))
       numbered = std::max(numbered, static_cast<std::size_t>(words[i + 1] - '0') + 1);
-  return numbered > 0 ? numbered
-                      : static_cast<std::size_t>(std::count(words.begin(), words.end(), '{'));
+  return numbered > 0 ? numbered : static_cast<std::size_t>(std::ranges::count(words, '{'));
 }
 
 }  // namespace culprit::report

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/json_cursor.hpp"
 #include "report/report.hpp"
@@ -9,7 +10,7 @@ namespace culprit::report {
 // Only the verdict has such words: the rest, which may be long, stays as it is.
 std::string with_place(std::string document, const std::string& place) {
   static constexpr std::string_view kWord = "-d incident.db";
-  if (place.empty() || document.find(kWord) == std::string::npos) return document;
+  if (place.empty() || !contains(document, kWord)) return document;
   std::size_t begin = 0, end = 0;
   JsonCursor in(document);
   in.object([&](std::string_view key, bool) {

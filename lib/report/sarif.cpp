@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
 
@@ -27,7 +28,7 @@ std::string uri(const std::string& path) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string out;
   for (const char c : path) {
-    if (kPlain.find(c) != std::string_view::npos)
+    if (contains(kPlain, c))
       out += c;
     else
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
@@ -166,8 +167,7 @@ std::string to_sarif(const std::string& document, const RenderOptions&) {
   add_verdict(d, run);
   for (const json& f : list(d, "findings")) {
     const json& id = member(f, "id");
-    const bool ground = id.is_string() && std::find(because.begin(), because.end(),
-                                                    id.get<std::string>()) != because.end();
+    const bool ground = id.is_string() && contains(because, id.get<std::string>());
     if (ground || run.results.size() < kMostResults) add_finding(f, ground, run);
   }
   const json& bundle = member(d, "bundle");

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
 
@@ -24,9 +25,8 @@ constexpr std::string_view kUnreserved =
 std::string url_piece(const std::string& text) {
   std::string out;
   for (const char c : text.substr(0, 200))
-    out += kUnreserved.find(c) != std::string_view::npos
-               ? std::string(1, c)
-               : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    out += contains(kUnreserved, c) ? std::string(1, c)
+                                    : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   return out.empty() || out == "." || out == ".." ? "unknown" : out;
 }
 
@@ -45,7 +45,7 @@ ShortFact fact_of(const json& finding) {
   const std::string id = text(subject, "id"), kind = text(subject, "kind");
   ShortFact fact;
   fact.what = text(finding, "title");
-  if (!id.empty() && kind != "job" && fact.what.find(id) == std::string::npos)
+  if (!id.empty() && kind != "job" && !contains(fact.what, id))
     fact.what += fmt::format(" ({})", shortened(kind == "rank" ? "rank " + id : id, 80));
   const json& evidence = list(finding, "evidence");
   if (!evidence.empty()) {
@@ -89,7 +89,7 @@ std::vector<ShortFact> facts_of(const json& document) {
 bool is_report_url(std::string_view url) {
   const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
   if (scheme == 0 || url.size() > kMostUrl || url.size() == scheme ||
-      kUnreserved.find(url[scheme]) == std::string_view::npos)
+      !contains(kUnreserved, url[scheme]))
     return false;
   for (std::size_t i = scheme; i < url.size(); ++i) {
     if (url[i] == '{') {
@@ -97,8 +97,8 @@ bool is_report_url(std::string_view url) {
       const std::string_view name = url.substr(i, end == std::string_view::npos ? 0 : end + 1 - i);
       if (name != "{job}" && name != "{digest}") return false;
       i = end;
-    } else if (kUnreserved.find(url[i]) == std::string_view::npos &&
-               std::string_view("/%:@!$&()+,;=").find(url[i]) == std::string_view::npos) {
+    } else if (!contains(kUnreserved, url[i]) &&
+               !contains(std::string_view("/%:@!$&()+,;="), url[i])) {
       return false;
     }
   }

@@ -67,4 +67,13 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return out;
 }
 
+std::string paragraph(std::string_view lead, std::string_view text, std::size_t width,
+                      std::size_t indent, std::size_t begin) {
+  return std::string(lead) + wrapped(text, width, indent, begin) + "\n";
+}
+
+std::string Ink::paint(const char* code, const std::string& text) const {
+  return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
 }  // namespace culprit::report

@@ -18,5 +18,16 @@ std::size_t columns(std::string_view text);
 // spaces. The first begins in column `begin`: what the caller has printed there already.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent,
                     std::size_t begin = 0);
+// That as a paragraph: `lead` in front, a line's end behind.
+std::string paragraph(std::string_view lead, std::string_view text, std::size_t width,
+                      std::size_t indent, std::size_t begin = 0);
+
+// Text in colour and weight where it is `on`; codes are those of the terminal: "1", "31".
+struct Ink {
+  bool on = false;
+  std::string paint(const char* code, const std::string& text) const;
+  std::string bold(const std::string& text) const { return paint("1", text); }
+  std::string dim(const std::string& text) const { return paint("2", text); }
+};
 
 }  // namespace culprit::report

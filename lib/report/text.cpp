@@ -17,41 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-struct Painter {
-  bool on;
-  std::string paint(const char* code, const std::string& text) const {
-    return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
-  }
-  std::string strong(const std::string& t) const { return paint("1", t); }
-  std::string faint(const std::string& t) const { return paint("2", t); }
-  std::string heading(const std::string& t) const { return paint("1;36", t); }
-};
-
-std::string printable(const json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? visible(it->get<std::string>()) : std::string{};
-}
-
-const char* verb(const std::string& action, const std::string& step) {
-  if (action == "none") return step == "no_failure" ? "NO FAILURE FOUND" : "NOTHING TO DO";
-  if (action == "isolate") return "ISOLATE";
-  if (action == "rollback") return "ROLL BACK";
-  if (action == "repair") return "REPAIR";
-  if (action == "checks") return "RUN CHECKS";
-  if (action == "reattempt") return "TRY AGAIN";
-  if (action == "offline") return "STOP";
-  if (action == "mitigate") return "MITIGATE";
-  if (action == "replay") return "REPLAY";
-  return "INVESTIGATE";
-}
-
-// The kind of cause that is believed.
-std::string taken_step(const json& steps) {
-  for (const json& step : steps)
-    if (printable(step, "outcome") == "taken") return printable(step, "step");
-  return {};
-}
-
 const char* paint_of(const std::string& action) {
   return action == "none" ? "1;32" : action == "isolate" ? "1;31" : "1;33";
 }
@@ -85,13 +50,13 @@ std::string bytes_text(std::uint64_t bytes) {
 namespace {
 
 // The page, section by section.
-class TextPage {
+class TextPage : Ink {
  public:
   TextPage(const json& document, const RenderOptions& options)
-      : document_(document),
+      : Ink{options.color},
+        document_(document),
         verdict_(member(document, "verdict")),
         options_(options),
-        painter_{options.color},
         width_(std::clamp<std::size_t>(options.width, 60, 160)),
         action_(member(verdict_, "action").get<std::string>()) {}
 
@@ -112,55 +77,53 @@ class TextPage {
   }
 
  private:
+  std::string heading(const char* title) const { return "\n" + paint("1;36", title); }
   std::string more(std::size_t all, std::size_t shown) const {
-    return all <= shown ? std::string{}
-                        : painter_.faint(fmt::format("  and {} more{}", all - shown,
-                                                     options_.verbose ? "" : " (-v)")) +
-                              "\n";
+    return all <= shown
+               ? std::string{}
+               : dim(fmt::format("  and {} more{}", all - shown, options_.verbose ? "" : " (-v)")) +
+                     "\n";
   }
 
   void head() {
     const std::string who = accused(document_);
-    const std::string precision = printable(verdict_, "precision");
-    out_ +=
-        painter_.paint(paint_of(action_), verb(action_, taken_step(member(verdict_, "steps")))) +
-        (who.empty() ? "" : "  " + painter_.strong(who)) +
-        (precision == "exact" || who.empty()
-             ? ""
-             : painter_.faint(
-                   "  (" +
-                   (precision == "group" ? std::string("group") : std::string("candidates")) +
-                   ")")) +
-        "\n";
+    const std::string precision = text(verdict_, "precision");
+    out_ += paint(paint_of(action_), headline(action_, taken_step(document_))) +
+            (who.empty() ? "" : "  " + bold(who)) +
+            (precision == "exact" || who.empty()
+                 ? ""
+                 : dim("  (" +
+                       (precision == "group" ? std::string("group") : std::string("candidates")) +
+                       ")")) +
+            "\n";
     if (!member(document_, "bundle").value("complete", true)) {
       std::size_t lost = 0;
       for (const json& problem : member(member(document_, "bundle"), "problems"))
         lost += loses_input(problem);
-      out_ += painter_.paint("1;33", "INCOMPLETE BUNDLE") + "  " +
+      out_ += paint("1;33", "INCOMPLETE BUNDLE") + "  " +
               (lost == 0 ? std::string("reading it was cut off: files are missing")
                          : fmt::format("{} not read to {} end, see below",
                                        counted(lost, "file") + (lost == 1 ? " was" : " were"),
                                        lost == 1 ? "its" : "their")) +
               (member(verdict_, "targets").empty() ? "" : "; confidence is lower for it") + "\n";
     }
-    out_ += wrapped(printable(verdict_, "summary"), width_, 0) + "\n";
+    out_ += wrapped(text(verdict_, "summary"), width_, 0) + "\n";
     if (const std::string known = about(document_); !known.empty())
-      out_ += painter_.faint(wrapped(known, width_, 0)) + "\n";
+      out_ += dim(wrapped(known, width_, 0)) + "\n";
   }
 
   void who() {
     if (!member(verdict_, "targets").empty() && action_ != "none") {
       const std::string sure = sureness(document_);
-      out_ += "\n" + painter_.heading("WHO") +
-              (sure.empty() ? "" : painter_.faint("  (" + sure + ")")) + "\n";
+      out_ += heading("WHO") + (sure.empty() ? "" : dim("  (" + sure + ")")) + "\n";
       const auto name = [&](const json& t) {
         return shortened(
-            printable(t, "kind") == "job" ? std::string("the job") : target_id(document_, t),
+            text(t, "kind") == "job" ? std::string("the job") : target_id(document_, t),
             std::max<std::size_t>(40, width_ - 23));
       };
       for (const json& t : member(verdict_, "targets")) {
         const std::string shown = name(t);
-        out_ += fmt::format("  {:<8} {}\n", printable(t, "kind"), shown);
+        out_ += fmt::format("  {:<8} {}\n", text(t, "kind"), shown);
       }
     }
   }
@@ -168,32 +131,30 @@ class TextPage {
   void also_possible() {
     const std::vector<json> others = alternatives(document_);
     if (others.empty()) return;
-    out_ += "\n" + painter_.heading("ALSO POSSIBLE") + "\n";
+    out_ += heading("ALSO POSSIBLE") + "\n";
     for (const json& c : others) {
       std::string whom;
       for (const json& t : member(c, "targets"))
-        if (printable(t, "kind") != "job")
-          whom += (whom.empty() ? "" : ", ") + shortened(printable(t, "id"), 60);
-      out_ +=
-          "  " + painter_.strong(printable(c, "name") + (whom.empty() ? "" : ": " + whom)) + "\n";
+        if (text(t, "kind") != "job")
+          whom += (whom.empty() ? "" : ", ") + shortened(text(t, "id"), 60);
+      out_ += "  " + bold(text(c, "name") + (whom.empty() ? "" : ": " + whom)) + "\n";
       for (const auto& [label, key] :
            {std::pair("for", "what"), {"against", "against"}, {"would tell", "tells"}})
-        if (const std::string said = printable(c, key); !said.empty())
+        if (const std::string said = text(c, key); !said.empty())
           out_ += fmt::format("    {:<11}{}\n", label, wrapped(said, width_, 15, 15));
     }
   }
 
   // Every hypothesis, and what its score is made of.
   void compared() {
-    out_ += "\n" + painter_.heading("WHAT COULD HAVE HAPPENED") +
-            painter_.faint("  (decibans against an unknown cause)") + "\n";
+    out_ +=
+        heading("WHAT COULD HAVE HAPPENED") + dim("  (decibans against an unknown cause)") + "\n";
     for (const json& c : member(verdict_, "differential")) {
-      out_ += fmt::format(" {:>4} {:<20} {}\n", member(c, "score").get<int>(), printable(c, "kind"),
-                          wrapped(printable(c, "what"), width_, 26, 26));
+      out_ += fmt::format(" {:>4} {:<20} {}\n", member(c, "score").get<int>(), text(c, "kind"),
+                          wrapped(text(c, "what"), width_, 26, 26));
       for (const json& weight : member(c, "weights"))
-        out_ +=
-            painter_.faint(fmt::format("        {:>+4} {}\n", member(weight, "decibans").get<int>(),
-                                       wrapped(printable(weight, "reason"), width_, 13, 13)));
+        out_ += dim(fmt::format("        {:>+4} {}\n", member(weight, "decibans").get<int>(),
+                                wrapped(text(weight, "reason"), width_, 13, 13)));
     }
   }
 
@@ -207,23 +168,22 @@ class TextPage {
         if (member(f, "id") != id) continue;
         const json& lines = member(f, "evidence");
         if (!options_.verbose && !lines.empty() &&
-            std::all_of(lines.begin(), lines.end(),
-                        [&](const json& e) { return places.count(key(e)) != 0; }))
+            std::ranges::all_of(lines, [&](const json& e) { return places.count(key(e)) != 0; }))
           continue;
         if (shown >= (options_.verbose ? 64u : 4u)) {
           ++cut;
           continue;
         }
         if (shown++ == 0) {
-          out_ += "\n" + painter_.heading("EVIDENCE") + "\n";
+          out_ += heading("EVIDENCE") + "\n";
           first = id;
         }
         evidence_of(f, places);
       }
     out_ += more(shown + cut, shown);
     if (shown != 0 && !options_.show.empty())
-      out_ += painter_.faint(fmt::format("  raw lines: culprit show {} {}",
-                                         shell_quoted(visible(first)), options_.show)) +
+      out_ += dim(fmt::format("  raw lines: culprit show {} {}", shell_quoted(visible(first)),
+                              options_.show)) +
               "\n";
   }
 
@@ -242,17 +202,16 @@ class TextPage {
       second = excerpt.substr(first.size());
       second.erase(0, second.find_first_not_of(' '));
     }
-    out_ += "      " + painter_.faint(first) + "\n";
-    if (!second.empty()) out_ += "      " + painter_.faint(shortened(second, room)) + "\n";
+    out_ += "      " + dim(first) + "\n";
+    if (!second.empty()) out_ += "      " + dim(shortened(second, room)) + "\n";
   }
 
   void evidence_of(const json& f, std::set<std::string>& places) {
     const auto lines = member(f, "count").get<std::uint64_t>();
     out_ += fmt::format(
-        "  {} {}\n", painter_.strong(printable(f, "title")),
-        painter_.faint(lines == 0 ? fmt::format("({})", printable(f, "class"))
-                                  : fmt::format("({}, {} line{})", printable(f, "class"), lines,
-                                                lines == 1 ? "" : "s")));
+        "  {} {}\n", bold(text(f, "title")),
+        dim(lines == 0 ? fmt::format("({})", text(f, "class"))
+                       : fmt::format("({}, {})", text(f, "class"), counted(lines, "line"))));
     std::size_t n = 0, cut = 0;
     for (const json& e : member(f, "evidence")) {
       if (!options_.verbose && places.count(key(e)) != 0) continue;
@@ -273,19 +232,18 @@ class TextPage {
       std::string date;
       for (const json& c : member(verdict_, "chain"))
         if (date = date_of(member(c, "time")); !date.empty()) break;
-      out_ += "\n" + painter_.heading("TIMELINE") +
-              (date.empty() ? "" : painter_.faint("  (UTC " + date + ")")) + "\n";
+      out_ += heading("TIMELINE") + (date.empty() ? "" : dim("  (UTC " + date + ")")) + "\n";
       std::size_t n = 0;
       for (const json& c : member(verdict_, "chain")) {
         if (n++ >= (options_.verbose ? 64u : 6u)) break;
         // Past midnight the times alone would run backwards.
         if (const std::string day = date_of(member(c, "time")); !day.empty() && day != date) {
-          out_ += painter_.faint("  " + day) + "\n";
+          out_ += dim("  " + day) + "\n";
           date = day;
         }
         out_ += fmt::format("  {:<9} {:<26} {}\n", clock(member(c, "time")),
                             shortened(chain_who(document_, c), 26),
-                            shortened(printable(c, "what"), width_ - 40));
+                            shortened(text(c, "what"), width_ - 40));
       }
       out_ += more(member(verdict_, "chain").size(), options_.verbose ? 64 : 6);
     }
@@ -293,84 +251,79 @@ class TextPage {
 
   void next_steps() {
     if (!member(verdict_, "next").empty()) {
-      out_ += "\n" + painter_.heading("NEXT STEPS") + "\n";
+      out_ += heading("NEXT STEPS") + "\n";
       std::size_t n = 0;
       for (const json& step : member(verdict_, "next")) {
         if (n++ >= (options_.verbose ? 64u : 6u)) break;
-        const std::string kind = printable(step, "kind");
+        const std::string kind = text(step, "kind");
         if (kind == "command")
-          out_ += "  $ " + printable(step, "text") + "\n";
+          out_ += "  $ " + text(step, "text") + "\n";
         else
-          out_ +=
-              fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-",
-                          wrapped(printable(step, "text"), width_, 4, kind == "collect" ? 11 : 4));
+          out_ += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-",
+                              wrapped(text(step, "text"), width_, 4, kind == "collect" ? 11 : 4));
       }
       out_ += more(member(verdict_, "next").size(), options_.verbose ? 64 : 6);
     }
   }
 
   void reasons() {
-    out_ += "\n" + painter_.heading("EACH KIND OF CAUSE") + "\n";
+    out_ += heading("EACH KIND OF CAUSE") + "\n";
     for (const json& s : member(verdict_, "steps")) {
-      const std::string outcome = printable(s, "outcome");
+      const std::string outcome = text(s, "outcome");
       const char* mark = outcome == "taken" ? "=>" : outcome == "not_enough_evidence" ? " ?" : "  ";
-      out_ += fmt::format(" {} {:<20} {}\n", mark, printable(s, "step"),
-                          wrapped(printable(s, "why"), width_, 25, 25));
+      out_ += fmt::format(" {} {:<20} {}\n", mark, text(s, "step"),
+                          wrapped(text(s, "why"), width_, 25, 25));
     }
   }
 
   void foot() {
     const json& b = member(document_, "bundle");
-    out_ +=
-        "\n" +
-        painter_.faint(wrapped(
-            fmt::format("read {}, {}, {}: {} used, {} skipped, {} rejected; {}, {}",
-                        counted(member(b, "members"), "file"),
-                        bytes_text(member(b, "bytes").get<std::uint64_t>()),
-                        counted(member(b, "lines"), "line"), member(b, "used").get<std::uint64_t>(),
-                        member(b, "skipped").get<std::uint64_t>(),
-                        member(b, "rejected").get<std::uint64_t>(),
-                        counted(member(b, "hosts").size(), "host"),
-                        counted(member(b, "ranks"), "rank")),
-            width_, 5)) +
-        "\n";
+    out_ += "\n" +
+            dim(wrapped(fmt::format("read {}, {}, {}: {} used, {} skipped, {} rejected; {}, {}",
+                                    counted(member(b, "members"), "file"),
+                                    bytes_text(member(b, "bytes").get<std::uint64_t>()),
+                                    counted(member(b, "lines"), "line"),
+                                    member(b, "used").get<std::uint64_t>(),
+                                    member(b, "skipped").get<std::uint64_t>(),
+                                    member(b, "rejected").get<std::uint64_t>(),
+                                    counted(member(b, "hosts").size(), "host"),
+                                    counted(member(b, "ranks"), "rank")),
+                        width_, 5)) +
+            "\n";
     for (const json& note : member(b, "notes"))
-      out_ +=
-          painter_.faint("note: " + wrapped(visible(note.get<std::string>()), width_, 6, 6)) + "\n";
+      out_ += dim("note: " + wrapped(visible(note.get<std::string>()), width_, 6, 6)) + "\n";
     std::size_t problems = 0;
     for (const json& problem : member(b, "problems"))
       if (problems++ < (options_.verbose ? 1000u : 3u))
-        out_ += painter_.paint("33", loses_input(problem) ? "not read: " : "note: ") +
-                wrapped(printable(problem, "path") + ": " + printable(problem, "reason"), width_,
-                        10, 10) +
+        out_ += paint("33", loses_input(problem) ? "not read: " : "note: ") +
+                wrapped(text(problem, "path") + ": " + text(problem, "reason"), width_, 10, 10) +
                 "\n";
     if (problems > 3 && !options_.verbose)
       out_ += fmt::format("not read: {} more (-v)\n", problems - 3);
   }
 
   void everything() {
-    out_ += "\n" + painter_.heading("ALL FINDINGS") + "\n";
+    out_ += heading("ALL FINDINGS") + "\n";
     for (const json& f : member(document_, "findings"))
-      out_ += fmt::format(
-          "  {:<19} {:<11} {}\n      {}\n", printable(f, "outcome"), printable(f, "severity"),
-          shortened(printable(member(f, "subject"), "id"), width_ - 34),
-          wrapped(printable(f, "title") +
-                      (printable(f, "outcome") == "ruled_out" ? ": " + printable(f, "why") : ""),
-                  width_, 6, 6));
-    out_ += "\n" + painter_.heading("LEDGER") + "\n";
+      out_ +=
+          fmt::format("  {:<19} {:<11} {}\n      {}\n", text(f, "outcome"), text(f, "severity"),
+                      shortened(text(member(f, "subject"), "id"), width_ - 34),
+                      wrapped(text(f, "title") +
+                                  (text(f, "outcome") == "ruled_out" ? ": " + text(f, "why") : ""),
+                              width_, 6, 6));
+    out_ += heading("LEDGER") + "\n";
     for (const json& m : member(document_, "ledger"))
       out_ += fmt::format(
           "  {:<48} {:<18} {} = {} used + {} skipped + {} rejected{}\n",
-          shortened(printable(m, "path"), 48), printable(m, "format"),
+          shortened(text(m, "path"), 48), text(m, "format"),
           member(m, "lines").get<std::uint64_t>(), member(m, "used").get<std::uint64_t>(),
           member(m, "skipped").get<std::uint64_t>(), member(m, "rejected").get<std::uint64_t>(),
-          m.contains("duplicate_of") ? ", a copy of " + printable(m, "duplicate_of") : "");
+          m.contains("duplicate_of") ? ", a copy of " + text(m, "duplicate_of") : "");
   }
 
   const json& document_;
   const json& verdict_;
   const RenderOptions& options_;
-  Painter painter_;
   std::size_t width_;
   std::string action_;
   std::string out_;

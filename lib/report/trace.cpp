@@ -29,7 +29,7 @@ class TraceWriter {
     flows();
     counters();
     // Ends of flows behind the slices that they bind to.
-    std::stable_sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
+    std::ranges::stable_sort(lines_, [](const Line& a, const Line& b) {
       return std::tie(a.time, a.order) < std::tie(b.time, b.order);
     });
     std::string out = "{\"displayTimeUnit\":\"ms\",\"otherData\":{";

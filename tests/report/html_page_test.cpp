@@ -79,7 +79,7 @@ std::string base64(const std::array<std::uint8_t, 32>& bytes) {
 
 TEST(Page, ThePolicyNamesTheScript) {
   EXPECT_EQ(base64(sha256("abc")), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
-  EXPECT_EQ(base64(sha256(std::string(kTableScript.text))), kTableScript.sha256)
+  EXPECT_EQ(base64(sha256(std::string(table_script().text))), table_script().sha256)
       << "the script changed: put this digest beside it";
 }
 
