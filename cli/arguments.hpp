@@ -2,6 +2,9 @@
 // from it.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -40,6 +43,15 @@ class Arguments {
   std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::string> positional_;
 };
+
+// One table of options made of several.
+template <std::size_t... n>
+constexpr auto joined(const OptionSpec (&... parts)[n]) {
+  std::array<OptionSpec, (n + ...)> all{};
+  auto at = all.begin();
+  ((at = std::copy(std::begin(parts), std::end(parts), at)), ...);
+  return all;
+}
 
 // "db" of "db,d".
 std::string long_name(const OptionSpec& option);

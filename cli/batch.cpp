@@ -24,32 +24,25 @@ namespace {
 
 constexpr std::size_t kMostBatchRows = 20;  // of a list on the terminal; the index has all
 
-constexpr OptionSpec kBatchOptions[] = {
-    {"out,o", "DIR", "where the reports go; the same folder again reads only what has changed"},
-    {"list", "FILE",
-     "a file with the path of a bundle on each line; - is standard input (may be repeated)"},
-    {"jobs,j", "N", "bundles that are read at the same time (default: the machine's processors)"},
-    {"memory", "N",
-     "most memory for all of them together, such as 2G (default: three quarters of what is free)"},
-    {"timeout", "SECONDS", "give up a bundle after this time (default: never)"},
-    {"checksum", nullptr, "compare the bytes of bundles, not the times of their last change"},
-    {"again", nullptr, "read every bundle again"},
-    {"prune", nullptr, "forget the bundles of DIR that are not named any more"},
-    {"keep-db", nullptr, "keep the database of each bundle, too"},
-    {"fleet", "FILE", "the fleet database that remembers the incidents (default: DIR/fleet.db)"},
-    {"format", "FORMAT", "text or json, of the summary that is printed"},
-    {"json", nullptr, "the same as --format json"},
-    {"fail-on", "LEVEL",
-     "exit with 1 when a bundle has something at least this severe, or could not be diagnosed"},
-    {"strict", nullptr, "exit with 4 when a bundle, or something of one, could not be read"},
-    kReadOptions[0],
-    kReadOptions[2],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+constexpr auto kBatchOptions = joined(
+    {{"out,o", "DIR", "where the reports go; the same folder again reads only what has changed"},
+     {"list", "FILE",
+      "a file with the path of a bundle on each line; - is standard input (may be repeated)"},
+     {"jobs,j", "N", "bundles that are read at the same time (default: the machine's processors)"},
+     {"memory", "N",
+      "most memory for all of them together, such as 2G (default: three quarters of what is free)"},
+     {"timeout", "SECONDS", "give up a bundle after this time (default: never)"},
+     {"checksum", nullptr, "compare the bytes of bundles, not the times of their last change"},
+     {"again", nullptr, "read every bundle again"},
+     {"prune", nullptr, "forget the bundles of DIR that are not named any more"},
+     {"keep-db", nullptr, "keep the database of each bundle, too"},
+     {"fleet", "FILE", "the fleet database that remembers the incidents (default: DIR/fleet.db)"},
+     {"format", "FORMAT", "text or json, of the summary that is printed"},
+     {"json", nullptr, "the same as --format json"},
+     {"fail-on", "LEVEL",
+      "exit with 1 when a bundle has something at least this severe, or could not be diagnosed"},
+     {"strict", nullptr, "exit with 4 when a bundle, or something of one, could not be read"}},
+    kRulesOption, kTimezoneOption, kLimitOptions);
 
 // How far the batch is, on a terminal only.
 class BatchProgress {
@@ -185,8 +178,8 @@ Result<Exit> batch_exit(const Arguments& arguments, const batch::Outcomes& outco
   const auto level =
       arguments.has("fail-on") ? severity_named(arguments.get("fail-on")) : std::nullopt;
   for (const batch::Entry& e : outcomes.entries) {
-    const bool asked = std::any_of(inputs.bundles.begin(), inputs.bundles.end(),
-                                   [&](const batch::Bundle& b) { return b.name == e.name; });
+    const bool asked = std::ranges::any_of(
+        inputs.bundles, [&](const batch::Bundle& b) { return b.name == e.name; });
     if (!asked) continue;
     incomplete = incomplete || !e.done() || !e.incident->complete;
     const auto gate = severity_named(e.gate);
@@ -215,19 +208,16 @@ Result<Exit> run_batch(const Arguments& arguments) {
   if (jobs < 1 || jobs > 1024) return usage_error("--jobs takes a number from 1 to 1024");
   CULPRIT_TRY(pack, load_pack(arguments));
 
-  batch::Options options;
-  options.out = arguments.get("out");
-  options.fleet = arguments.get("fleet");
-  options.jobs = jobs;
-  options.memory = memory;
-  options.timeout_s = static_cast<double>(timeout);
-  options.contents = arguments.has("checksum");
-  options.again = arguments.has("again");
-  options.prune = arguments.has("prune");
-  options.setup = batch_setup(arguments, pack);
-  batch::Work work;
-  work.pack = &pack;
-  work.keep_database = arguments.has("keep-db");
+  batch::Options options{.out = arguments.get("out"),
+                         .fleet = arguments.get("fleet"),
+                         .jobs = jobs,
+                         .memory = memory,
+                         .timeout_s = static_cast<double>(timeout),
+                         .contents = arguments.has("checksum"),
+                         .again = arguments.has("again"),
+                         .prune = arguments.has("prune"),
+                         .setup = batch_setup(arguments, pack)};
+  batch::Work work{.pack = &pack, .keep_database = arguments.has("keep-db")};
   work.request.timezone = arguments.get("timezone");
   options.tool = work.request.tool = std::string(kProgram);
   CULPRIT_TRY(read, read_options(arguments));

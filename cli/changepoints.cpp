@@ -12,8 +12,8 @@
 #include "ingest/table/call_table.hpp"
 #include "ingest/table/table_times.hpp"
 #include "diagnose/pace.hpp"
+#include "model/contains.hpp"
 #include "pack.hpp"
-#include "incident.hpp"
 #include "schema/schema.hpp"
 #include "table_file.hpp"
 #include "report/phrases.hpp"
@@ -41,8 +41,7 @@ bool no_time(const std::string& name) {
       "loss",  "norm",  "learning",  "throughput", "flop",  "token", "mem",
       "util",  "temp",  "accuracy",  "scale",      "byte",  "zeros", "sample",
       "power", "clock", "bandwidth", "count",      "error", "per_s"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return low.find(word) != std::string::npos; }) ||
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return contains(low, word); }) ||
          low == "lr";
 }
 
@@ -220,9 +219,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
   const diagnose::Pace pace =
       diagnose::pace_of(incident.db, incident.resolved.facts, params.fail_slow);
   const analyze::JobSteps& steps = pace.steps;
-  NamedSeries series;
-  series.name = "iteration time (ms)";
-  series.job = pace.jobs;
+  NamedSeries series{.name = "iteration time (ms)", .job = pace.jobs};
   if (steps.size() == 0)
     series.notes.push_back(
         "none of the files reports steps with their times: looked for step lines of Megatron, "
@@ -238,7 +235,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
                                                      : static_cast<double>(steps.time[i]) / 1e6);
   }
   const auto unknown = [](const std::vector<double>& column) {
-    return std::any_of(column.begin(), column.end(), [](double v) { return std::isnan(v); });
+    return std::ranges::any_of(column, [](double v) { return std::isnan(v); });
   };
   if (unknown(series.number)) series.number.clear();
   if (unknown(series.clock)) series.clock.clear();

@@ -8,6 +8,7 @@
 #include "analyze/pace/call_period.hpp"
 #include "changepoints.hpp"
 #include "ingest/table/call_table.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 #include "schema/schema.hpp"
 #include "report/phrases.hpp"
@@ -30,7 +31,7 @@ Result<analyze::CallSymbol> anchor_of(const ingest::CallTable& table, const std:
                                       const std::string& path) {
   const std::size_t at = text.find('@');
   const std::string operation = text.substr(0, at);
-  const auto op = std::find(table.operations.begin(), table.operations.end(), operation);
+  const auto op = std::ranges::find(table.operations, operation);
   if (op == table.operations.end()) {
     const std::string near = schema::nearest(operation, table.operations);
     return usage_error(fmt::format("no call is '{}'", operation))
@@ -51,7 +52,7 @@ Result<analyze::CallSymbol> anchor_of(const ingest::CallTable& table, const std:
     for (const auto& call : caller.calls) {
       const std::string& name = table.communicators[call.communicator];
       if (call.operation != number || (at != std::string::npos && name != text.substr(at + 1)) ||
-          std::find(on.begin(), on.end(), name) != on.end())
+          contains(on, name))
         continue;
       on.push_back(name);
       chosen = call.communicator;
@@ -104,19 +105,17 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments,
     for (const auto& row : caller.calls)
       calls.push_back({row.time, row.operation, row.communicator, row.size});
     // A table may be written newest first, or a communicator after the other.
-    sort_rows(calls,
-              [](const analyze::Call& a, const analyze::Call& b) { return a.time < b.time; });
+    sort_by(calls, &analyze::Call::time);
     const analyze::CallPeriod period = analyze::call_period(calls, params);
     NamedSeries series;
     series.name = caller.name.empty() ? "iteration time (ms)"
                                       : fmt::format("iteration time (ms) of {}", caller.name);
-    CallReading reading;
-    reading.calls = calls.size();
-    reading.method = analyze::name(period.method);
-    reading.period = period.period;
-    reading.median_ms = static_cast<double>(period.median) / 1e6;
-    reading.confidence = period.confidence;
-    reading.ambiguous = period.ambiguous;
+    CallReading reading{.calls = calls.size(),
+                        .period = period.period,
+                        .method = analyze::name(period.method),
+                        .median_ms = static_cast<double>(period.median) / 1e6,
+                        .confidence = period.confidence,
+                        .ambiguous = period.ambiguous};
     if (period.anchor) reading.anchor = symbol_words(log, *period.anchor);
     std::size_t odd = 0;
     for (std::size_t i = 0; i < period.times.size(); ++i) {

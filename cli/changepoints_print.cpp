@@ -47,8 +47,7 @@ std::vector<std::string> notes_of(const NamedSeries& series, const FailSlow& slo
         fmt::format("{} attempts (the iteration number goes back, or the clock leaps), each judged "
                     "by itself and beside the others",
                     slow.attempts.size()));
-  if (std::any_of(slow.attempts.begin(), slow.attempts.end(),
-                  [](const analyze::AttemptPace& a) { return a.job != 0; }))
+  if (std::ranges::any_of(slow.attempts, [](const analyze::AttemptPace& a) { return a.job != 0; }))
     out.push_back(
         "attempts with another number of GPUs or another global batch size are not held against "
         "each other: their pace differs by right");
@@ -195,10 +194,10 @@ Json to_json(const std::string& name, std::size_t n, const Answer& a, bool as_ti
   return out;
 }
 
-class ChangePointText {
+class ChangePointText : report::Ink {
  public:
   explicit ChangePointText(const Arguments& arguments)
-      : color_(use_color(arguments)),
+      : Ink{use_color(arguments)},
         width_(std::min<std::size_t>(80, std::max<std::size_t>(40, terminal_width()))) {}
 
   std::string one(const NamedSeries& series, const Answer& a) const {
@@ -230,13 +229,11 @@ class ChangePointText {
       out += dim(fmt::format("single spikes: {}; stalls of 3 and more iterations: {}\n",
                              a.slow.spikes, a.slow.stalls));
     if (!a.changes.empty())
-      out +=
-          dim(report::wrapped(fmt::format("statistical changes at {}", listed(series, a.changes)),
-                              width_, 2) +
-              "\n");
+      out += dim(report::paragraph(
+          "", fmt::format("statistical changes at {}", listed(series, a.changes)), width_, 2));
     for (const std::string& note : a.notes)
       if (!note.starts_with("not enough evidence"))
-        out += dim(report::wrapped("note: " + report::visible(note), width_, 2) + "\n");
+        out += dim(report::paragraph("", "note: " + report::visible(note), width_, 2));
     return out;
   }
 
@@ -261,7 +258,7 @@ class ChangePointText {
                            slow - kLines);
         break;
       }
-      out += "  " + report::wrapped(verdict(series[i], answers[i]), width_ - 2, 4) + "\n";
+      out += report::paragraph("  ", verdict(series[i], answers[i]), width_ - 2, 4);
     }
     return out;
   }
@@ -277,7 +274,7 @@ class ChangePointText {
         "\n";
     if (!changes.empty())
       out +=
-          report::wrapped(fmt::format("at {}", listed(series.front(), changes)), width_, 2) + "\n";
+          report::paragraph("", fmt::format("at {}", listed(series.front(), changes)), width_, 2);
     Answer bare;
     bare.changes = changes;
     for (const NamedSeries& s : series)
@@ -286,12 +283,6 @@ class ChangePointText {
   }
 
  private:
-  std::string paint(const char* code, const std::string& text) const {
-    return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
-  }
-  std::string bold(const std::string& text) const { return paint("1", text); }
-  std::string dim(const std::string& text) const { return paint("2", text); }
-
   static std::string place(const NamedSeries& series, std::size_t at) {
     if (at < series.number.size() && std::isfinite(series.number[at]))
       return fmt::format("{:.0f}", series.number[at]);
@@ -321,9 +312,7 @@ class ChangePointText {
           "{}: nothing slow in {} iterations (baseline {})", name,
           series.values.size() - a.slow.missing - a.slow.dropped,
           amount(series, a.slow.regimes.front().level / a.slow.regimes.front().factor));
-    const auto worst = std::max_element(
-        a.slow.intervals.begin(), a.slow.intervals.end(),
-        [](const SlowInterval& x, const SlowInterval& y) { return x.cost < y.cost; });
+    const auto worst = std::ranges::max_element(a.slow.intervals, {}, &SlowInterval::cost);
     return fmt::format("{}: slow from {} {} {}: {:.2f} times {}{}", name,
                        series.number.empty() ? "row" : "iteration", place(series, worst->start),
                        worst->relieved ? "to " + place(series, worst->end - 1) : "to the end",
@@ -395,7 +384,6 @@ class ChangePointText {
     return out;
   }
 
-  bool color_;
   std::size_t width_;
 };
 

@@ -26,16 +26,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostGroups = 40;  // printed; JSON has all
 
-class CollectivesPrinter {
+class CollectivesPrinter : report::Ink {
  public:
   CollectivesPrinter(const Arguments& arguments, const analyze::Facts& facts,
                      const analyze::Topology& topology, const CollectiveReport& report,
                      const std::vector<Finding>& findings)
-      : facts_(facts),
+      : Ink{use_color(arguments)},
+        facts_(facts),
         topology_(topology),
         report_(report),
         findings_(findings),
-        color_(use_color(arguments)),
         all_(arguments.has("all")),
         width_(std::max<std::size_t>(40, terminal_width())) {}
 
@@ -49,20 +49,18 @@ class CollectivesPrinter {
                                     f.confidence)) +
                        "\n"
                  : bold(fmt::format("No verdict: {}", report::words(f.title))) + "\n";
-      out += "  " + report::wrapped(report::visible(report::words(f.why)), width_, 2, 2) + "\n";
+      out += report::paragraph("  ", report::visible(report::words(f.why)), width_, 2, 2);
     }
     if (!report_.chain.empty()) {
       out += "\n" + bold("Wait-for graph") + "\n";
       for (const analyze::Wait& w : report_.chain)
-        out += "  " +
-               report::wrapped(
-                   fmt::format("{} is in {} {} of {}, which {} {}",
-                               report::visible(topology_.where(w.from)),
-                               w.operation.empty() ? "operation" : report::visible(w.operation),
-                               w.sequence, report::visible(group(w.group)),
-                               report::visible(topology_.where(w.to)), w.because),
-                   width_ - 4, 4) +
-               "\n";
+        out += report::paragraph(
+            "  ",
+            fmt::format(
+                "{} is in {} {} of {}, which {} {}", report::visible(topology_.where(w.from)),
+                w.operation.empty() ? "operation" : report::visible(w.operation), w.sequence,
+                report::visible(group(w.group)), report::visible(topology_.where(w.to)), w.because),
+            width_ - 4, 4);
     }
     out += frontiers();
     out += ranks_of("slow_rank", "Ranks that join last");
@@ -91,11 +89,9 @@ class CollectivesPrinter {
     for (const Finding& f : findings_) {
       if (f.event_class != event_class) continue;
       if (out.empty()) out = "\n" + bold(heading) + "\n";
-      out += "  " +
-             report::wrapped(
-                 fmt::format("rank {}: {}", f.subject.id, report::visible(report::words(f.why))),
-                 width_, 4, 2) +
-             "\n";
+      out += report::paragraph(
+          "  ", fmt::format("rank {}: {}", f.subject.id, report::visible(report::words(f.why))),
+          width_, 4, 2);
     }
     return out;
   }
@@ -221,11 +217,6 @@ class CollectivesPrinter {
     std::int64_t completed = kUnknownSequence, enqueued = kUnknownSequence;
     const char* state = "";
   };
-  std::string paint(const char* code, const std::string& text) const {
-    return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
-  }
-  std::string bold(const std::string& text) const { return paint("1", text); }
-  std::string dim(const std::string& text) const { return paint("2", text); }
   static std::string number(std::int64_t sequence) {
     return sequence < 0 ? "-" : std::to_string(sequence);
   }
@@ -258,7 +249,7 @@ class CollectivesPrinter {
   const analyze::Topology& topology_;
   const CollectiveReport& report_;
   const std::vector<Finding>& findings_;
-  bool color_, all_;
+  bool all_;
   std::size_t width_;
 };
 

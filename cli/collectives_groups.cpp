@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "analyze/metrics/group_compare.hpp"
 #include "diagnose/pace.hpp"
 #include "ingest/table/bare_table.hpp"
+#include "model/enum_name.hpp"
 #include "model/json.hpp"
 #include "model/median.hpp"
 #include "report/phrases.hpp"
@@ -85,16 +85,6 @@ Result<GroupTable> group_times(const ingest::BareTable& table, const std::string
   return out;
 }
 
-const char* name(GroupCluster::Against against) {
-  switch (against) {
-    case GroupCluster::Against::median: return "median";
-    case GroupCluster::Against::faster: return "faster";
-    case GroupCluster::Against::past: return "past";
-    case GroupCluster::Against::nothing: break;
-  }
-  return "nothing";
-}
-
 const char* words(GroupCluster::Against against) {
   switch (against) {
     case GroupCluster::Against::median: return "the median of its like";
@@ -139,7 +129,7 @@ std::string text_of(const analyze::GroupComparison& c) {
           cluster.against == GroupCluster::Against::faster ? "the faster" : "their median",
           cluster.reference);
     if (const std::string why = report::words(cluster.why); !why.empty()) line += ": " + why;
-    out += "  " + report::wrapped(line, 78, 4) + "\n";
+    out += report::paragraph("  ", line, 78, 4);
   }
   return out;
 }
@@ -155,12 +145,12 @@ std::string json_of(const analyze::GroupComparison& c) {
                            {"time", s.time},
                            {"reference", s.reference},
                            {"factor", s.factor},
-                           {"against", name(s.against)}});
+                           {"against", enum_name(s.against)}});
   for (const GroupCluster& cluster : c.clusters)
     out["clusters"].push_back({{"kind", cluster.kind},
                                {"volume", cluster.volume},
                                {"groups", cluster.groups},
-                               {"against", name(cluster.against)},
+                               {"against", enum_name(cluster.against)},
                                {"reference", cluster.reference},
                                {"why", report::words(cluster.why)}});
   return json_text(out) + "\n";

@@ -96,9 +96,8 @@ std::string_view heading(analyze::ChangeKind kind) {
 
 std::string text(const Arguments& arguments, const Comparison& c) {
   const std::size_t width = std::max<std::size_t>(60, terminal_width());
-  const bool color = use_color(arguments);
   const std::string first = report::wrapped(report::visible(answer(c)), width - 2, 0);
-  std::string out = (color ? fmt::format("\x1b[1m{}\x1b[0m", first) : first) + "\n";
+  std::string out = report::Ink{use_color(arguments)}.bold(first) + "\n";
   const std::size_t most =
       arguments.has("all") ? c.changes.size() : std::min(kShown, c.changes.size());
   for (std::size_t i = 0; i < most; ++i) {
@@ -117,7 +116,7 @@ std::string text(const Arguments& arguments, const Comparison& c) {
     out += fmt::format("\n{} more with --all\n", c.changes.size() - most);
   if (!c.notes.empty()) out += "\n";
   for (const std::string& note : report::words(c.notes))
-    out += "note: " + report::wrapped(report::visible(note), width, 6, 6) + "\n";
+    out += report::paragraph("note: ", report::visible(note), width, 6, 6);
   return out;
 }
 
@@ -173,20 +172,12 @@ Result<Exit> run(const Arguments& arguments) {
                                                                      : Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
-    {"all", nullptr, "print all changes, not the twenty most telling ones"},
-    {"format", "FORMAT", "text or json"},
-    {"json", nullptr, "the same as --format json"},
-    {"strict", nullptr, "exit with 4 when something of a bundle could not be read"},
-    kReadOptions[0],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+constexpr auto kOptions =
+    joined({{"all", nullptr, "print all changes, not the twenty most telling ones"},
+            {"format", "FORMAT", "text or json"},
+            {"json", nullptr, "the same as --format json"},
+            {"strict", nullptr, "exit with 4 when something of a bundle could not be read"}},
+           kRulesOption, kTimezoneOption, kThreadsOption, kLimitOptions);
 
 }  // namespace
 

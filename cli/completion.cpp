@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "model/contains.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {
@@ -21,7 +22,7 @@ std::string letter(const OptionSpec& option) {
 }
 
 bool repeatable(const OptionSpec& option) {
-  return std::string_view(option.help).find("may be repeated") != std::string_view::npos;
+  return contains(std::string_view(option.help), "may be repeated");
 }
 
 std::vector<OptionSpec> options_of(const Command& command) {
@@ -94,14 +95,14 @@ Positional positional_of(const Command& command) {
   std::string_view usage = command.usage;
   usage.remove_prefix(std::min(usage.size(), command.name.size() + 1));
   std::string_view word = usage.substr(0, usage.find(' '));
-  out.files = word == "BUNDLE..." || usage.find("[ARGUMENT...]") != std::string_view::npos;
+  out.files = word == "BUNDLE..." || contains(usage, "[ARGUMENT...]");
   if (!command.subcommands.empty()) {
     for (const Command* one : command.subcommands) out.first.emplace_back(last_word(one->name));
   } else if (word == "[COMMAND]") {
     for (const Command* one : commands()) out.first.emplace_back(one->name);
   } else if (word == "[NAME...]") {
     for (const EmbeddedFile& file : embedded_schemas()) out.first.emplace_back(file.name);
-  } else if (word.find('|') != std::string_view::npos) {
+  } else if (contains(word, '|')) {
     while (!word.empty()) {
       const std::size_t end = std::min(word.find('|'), word.size());
       out.first.emplace_back(word.substr(0, end));

@@ -6,11 +6,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "line/trimmed.hpp"
+#include "model/contains.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {
@@ -30,12 +31,6 @@ struct Setting {
   std::string name, value;
   Where where;  // of an environment: the variable
 };
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 const OptionSpec* option_of(const Command& command, std::string_view name) {
   for (const auto table : {command.options, shared_options()})
@@ -65,11 +60,11 @@ Result<> apply(const Setting& setting, const OptionSpec& option, const std::stri
   }
   constexpr std::array<std::string_view, 4> kYes{"1", "true", "yes", "on"},
       kNo{"0", "false", "no", "off"};
-  if (std::find(kYes.begin(), kYes.end(), setting.value) != kYes.end()) {
+  if (contains(kYes, setting.value)) {
     values.emplace_back();
     return {};
   }
-  if (std::find(kNo.begin(), kNo.end(), setting.value) != kNo.end()) return {};
+  if (contains(kNo, setting.value)) return {};
   return usage_error(fmt::format("{} takes yes or no, not '{}'", setting.name, setting.value))
       .at(setting.where);
 }
@@ -82,10 +77,10 @@ Result<std::vector<Setting>> settings_of(const std::string& path, const Command&
   const Command* section = nullptr;
   for (std::uint64_t number = 1; std::getline(file, text); ++number) {
     const Where here{path, number};
-    const std::string_view line = trimmed(text);
+    const std::string_view line = line::trimmed(text);
     if (line.empty() || line[0] == '#') continue;
     if (line[0] == '[' && line.back() == ']') {
-      const std::string name(trimmed(line.substr(1, line.size() - 2)));
+      const std::string name(line::trimmed(line.substr(1, line.size() - 2)));
       section = nullptr;
       std::vector<std::string> names;
       for (const Command* one : commands()) {
@@ -109,7 +104,7 @@ Result<std::vector<Setting>> settings_of(const std::string& path, const Command&
       return usage_error("this line is neither 'option = value' nor '[command]'")
           .at(here)
           .hint("threads = 4");
-    const std::string name(trimmed(line.substr(0, equals)));
+    const std::string name(line::trimmed(line.substr(0, equals)));
     std::vector<std::string> names;
     if (section == nullptr) {
       names.assign(std::begin(kForAll), std::end(kForAll));
@@ -118,7 +113,7 @@ Result<std::vector<Setting>> settings_of(const std::string& path, const Command&
         for (const OptionSpec& option : table) names.push_back(long_name(option));
       std::erase(names, "help");
     }
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
+    if (!contains(names, name)) {
       const std::string near = schema::nearest(name, names);
       return usage_error(section == nullptr
                              ? fmt::format("'{}' cannot be set for all commands", name)
@@ -128,7 +123,7 @@ Result<std::vector<Setting>> settings_of(const std::string& path, const Command&
                              : fmt::format("did you mean '{}'?", near));
     }
     if (section == nullptr || section == &command)
-      out.push_back({name, std::string(trimmed(line.substr(equals + 1))), here});
+      out.push_back({name, std::string(line::trimmed(line.substr(equals + 1))), here});
   }
   if (file.bad())
     return usage_error("cannot read this file: " + std::generic_category().message(errno))

@@ -22,7 +22,6 @@
 #include "ledger.hpp"
 #include "shard.hpp"
 #include "terminal.hpp"
-#include "plan/group_command.hpp"
 #include "model/phrases.hpp"
 #include "report/report.hpp"
 #include "report/phrases.hpp"
@@ -302,7 +301,7 @@ constexpr OptionSpec kClassifyOptions[] = {
     kHistoryOption,
     kOutput[0],
     kOutput[1],
-    kReadOptions[0],
+    kRulesOption[0],
 };
 constexpr OptionSpec kReportOptions[] = {
     {"db,d", "FILE", "the database that `diagnose` or `classify` left"},

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "model/enum_name.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
 #include "incident.hpp"
@@ -23,16 +24,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostHostsShown = 8;  // named in a line; JSON has all
 
-std::string_view word(DriftState state) {
-  switch (state) {
-    case DriftState::same: return "same";
-    case DriftState::differs: return "differs";
-    case DriftState::no_majority: return "no_majority";
-    case DriftState::one_host: break;
-  }
-  return "one_host";
-}
-
 std::string label(const DriftItem& item) {
   return item.rule->label.empty() ? item.name : item.rule->label;
 }
@@ -50,9 +41,8 @@ std::string answer(const DriftReport& report) {
   if (report.items.empty())
     return "Nothing to compare: the bundle holds no version and no setting that can be tied to a "
            "host.";
-  const auto compared =
-      std::count_if(report.items.begin(), report.items.end(),
-                    [](const DriftItem& i) { return i.state != DriftState::one_host; });
+  const auto compared = std::ranges::count_if(
+      report.items, [](const DriftItem& i) { return i.state != DriftState::one_host; });
   if (compared == 0)
     return fmt::format(
         "Nothing to compare: no setting is known of more than one host ({} settings, of {}).",
@@ -70,20 +60,20 @@ std::string answer(const DriftReport& report) {
     out = fmt::format("{} of {} hosts differ{}: ", minority.size(), report.hosts.size(),
                       minority.size() == 1 ? "s" : "");
   // The most severe that has a majority; the table has the rest.
-  const auto best = std::find_if(report.items.begin(), report.items.end(),
-                                 [](const DriftItem& i) { return i.state == DriftState::differs; });
+  const auto best = std::ranges::find_if(
+      report.items, [](const DriftItem& i) { return i.state == DriftState::differs; });
   const DriftItem& told = best == report.items.end() ? first : *best;
   const std::size_t from = told.state == DriftState::differs ? 1 : 0;
   for (std::size_t i = from; i < told.values.size() && i < from + 3; ++i)
     out += fmt::format("{}{} {} on {}", i == from ? "" : ", ", label(told),
                        report::visible(told.values[i].value), listed(told.values[i].hosts));
   if (from == 1) out += fmt::format("; the others have {}", report::visible(told.values[0].value));
-  const auto more =
-      std::count_if(report.items.begin(), report.items.end(),
-                    [](const DriftItem& i) {
-                      return i.state == DriftState::differs || i.state == DriftState::no_majority;
-                    }) -
-      1;
+  const auto more = std::ranges::count_if(report.items,
+                                          [](const DriftItem& i) {
+                                            return i.state == DriftState::differs ||
+                                                   i.state == DriftState::no_majority;
+                                          }) -
+                    1;
   return out +
          (more > 0 ? fmt::format(" (and {} more setting{})", more, more == 1 ? "" : "s") : "") +
          ".";
@@ -91,17 +81,14 @@ std::string answer(const DriftReport& report) {
 
 std::string text(const Arguments& arguments, const analyze::Facts& facts,
                  const DriftReport& report) {
-  const bool color = use_color(arguments);
-  const auto bold = [&](const std::string& t) {
-    return color ? fmt::format("\x1b[1m{}\x1b[0m", t) : t;
-  };
+  const report::Ink ink{use_color(arguments)};
   const std::size_t width = std::max<std::size_t>(40, terminal_width());
-  std::string out = bold(report::wrapped(answer(report), width - 2, 0)) + "\n";
+  std::string out = ink.bold(report::wrapped(answer(report), width - 2, 0)) + "\n";
   const bool all = arguments.has("all");
   for (const DriftItem& item : report.items) {
     const bool differs = item.state == DriftState::differs || item.state == DriftState::no_majority;
     if (!differs && !all) continue;
-    out += "\n" + bold(report::visible(item.name)) +
+    out += "\n" + ink.bold(report::visible(item.name)) +
            fmt::format("  {}{}\n",
                        differs ? std::string(name(item.rule->severity)) + ", explains " +
                                      item.rule->explains
@@ -113,7 +100,7 @@ std::string text(const Arguments& arguments, const analyze::Facts& facts,
       out += fmt::format("  {:>5} {:<5} {}\n", v.hosts.size(),
                          v.hosts.size() == 1 ? "host" : "hosts", report::visible(v.value));
       if (!differs || (i == 0 && item.state == DriftState::differs && !all)) continue;
-      out += "              " + report::wrapped(listed(v.hosts), width - 16, 14) + "\n";
+      out += report::paragraph("              ", listed(v.hosts), width - 16, 14);
       for (std::size_t d = 0; d < v.devices.size() && d < kMostHostsShown; ++d)
         out += "              " + report::visible(v.devices[d]) + "\n";
       if (const MemberRow* m = facts.member(v.places.front().place.member); m != nullptr)
@@ -121,7 +108,7 @@ std::string text(const Arguments& arguments, const analyze::Facts& facts,
                            v.places.front().place.line);
     }
     if (differs && !item.missing.empty())
-      out += "  not reported by " + report::wrapped(listed(item.missing), width - 16, 14) + "\n";
+      out += report::paragraph("  not reported by ", listed(item.missing), width - 16, 14);
   }
   return out;
 }
@@ -144,7 +131,7 @@ Json json_of(const analyze::Facts& facts, const DriftReport& report) {
           {{"value", v.value}, {"hosts", v.hosts}, {"devices", v.devices}, {"places", places}});
     }
     out["settings"].push_back({{"name", item.name},
-                               {"state", word(item.state)},
+                               {"state", enum_name(item.state)},
                                {"severity", name(item.rule->severity)},
                                {"entity", item.rule->entity},
                                {"explains", item.rule->explains},

@@ -183,9 +183,9 @@ Progress from_incident(const Incident& incident) {
     if (record.loss || record.grad_norm) out.losses.push_back(record);
   }
   // Where the program says when a checkpoint is complete, one that was only begun is none.
-  const bool ends = std::any_of(
-      pace.checkpoints.begin(), pace.checkpoints.end(),
-      [](const analyze::JobCheckpoint& c) { return c.event == CheckpointEvent::saved; });
+  const bool ends = std::ranges::any_of(pace.checkpoints, [](const analyze::JobCheckpoint& c) {
+    return c.event == CheckpointEvent::saved;
+  });
   for (const analyze::JobCheckpoint& c : pace.checkpoints)
     if (c.iteration && c.event == (ends ? CheckpointEvent::saved : CheckpointEvent::saving))
       out.checkpoints.push_back(*c.iteration);
@@ -213,7 +213,7 @@ std::string duration_ms(double ms) {
 std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
                     const Progress& progress) {
   const auto wrapped = [](const std::string& text) {
-    return report::wrapped(report::visible(text), kWidth, 2) + "\n";
+    return report::paragraph("", report::visible(text), kWidth, 2);
   };
   std::string out;
   if (e.enough) {
@@ -275,7 +275,7 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
   }
   std::string remarks;
   for (const std::string& n : notes_of(progress, e, s))
-    remarks += "  " + report::wrapped(report::visible(n), kWidth - 2, 2) + "\n";
+    remarks += report::paragraph("  ", report::visible(n), kWidth - 2, 2);
   if (!remarks.empty()) out += "\nNotes\n" + remarks;
   return out;
 }

@@ -59,9 +59,9 @@ Json json_of(const std::string& query, const std::optional<line::Line>& peeled,
   return out;
 }
 
-std::string text_of(const rules::Explanation& e, std::size_t width, bool color) {
+std::string text_of(const rules::Explanation& e, std::size_t width, report::Ink ink) {
   const std::string head = fmt::format("{}: {}", report::visible(e.id), report::visible(e.title));
-  std::string out = (color ? fmt::format("\x1b[1m{}\x1b[0m", head) : head) + "\n";
+  std::string out = ink.bold(head) + "\n";
   const auto paragraph = [&](const char* label, const std::string& text) {
     if (!text.empty())
       out += fmt::format("  {:<10} {}\n", label,
@@ -95,8 +95,8 @@ std::string text_of(const rules::Explanation& e, std::size_t width, bool color) 
 
 // "xid79" is "xid 79".
 std::string spaced(const std::string& query) {
-  const auto digit = std::find_if(query.begin(), query.end(),
-                                  [](unsigned char c) { return std::isdigit(c) != 0; });
+  const auto digit =
+      std::ranges::find_if(query, [](unsigned char c) { return std::isdigit(c) != 0; });
   const bool name_and_number =
       digit != query.begin() && digit != query.end() &&
       std::all_of(query.begin(), digit, [](unsigned char c) { return std::isalpha(c) != 0; }) &&
@@ -116,7 +116,7 @@ rules::Answer every_kind(const rules::RulePack& pack, const std::string& number)
       const bool known = e.kind == "rule" || !rules::Glossary::built_in().named(e.id).empty() ||
                          rules::Glossary::built_in().numbered(e.kind, std::atoll(number.c_str()));
       const auto same = [&](const auto& other) { return other.id == e.id; };
-      if (std::any_of(all.found.begin(), all.found.end(), same)) continue;
+      if (std::ranges::any_of(all.found, same)) continue;
       if (known)
         all.found.push_back(std::move(e));
       else
@@ -128,9 +128,9 @@ rules::Answer every_kind(const rules::RulePack& pack, const std::string& number)
 }
 
 rules::Answer answer_to(const rules::RulePack& pack, const std::string& query) {
-  const bool number =
-      query.size() < 19 &&
-      std::all_of(query.begin(), query.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool number = query.size() < 19 && std::ranges::all_of(query, [](unsigned char c) {
+                        return std::isdigit(c) != 0;
+                      });
   if (number)
     if (rules::Answer all = every_kind(pack, query); !all.found.empty()) return all;
   rules::Answer answer = rules::explain(pack, query);
@@ -181,7 +181,7 @@ Result<Exit> run_explain(const Arguments& arguments) {
   else if (!answer.exact)
     out += fmt::format("nothing is called '{}'; the nearest:\n", report::visible(query));
   for (const rules::Explanation& e : answer.found)
-    out += (out.empty() ? "" : "\n") + text_of(e, width, use_color(arguments));
+    out += (out.empty() ? "" : "\n") + text_of(e, width, {use_color(arguments)});
   if (!answer.also.empty()) out += answer.found.empty() ? "\nperhaps:\n" : "\nsee also:\n";
   for (const auto& one : answer.also)
     out += fmt::format("  {:<34} {}\n", report::visible(one.id), report::visible(one.title));

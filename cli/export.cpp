@@ -12,6 +12,7 @@
 #include "diagnose/trace.hpp"
 #include "diagnosed.hpp"
 #include "incident.hpp"
+#include "model/contains.hpp"
 #include "model/csv.hpp"
 #include "model/json.hpp"
 #include "store/utf8.hpp"
@@ -140,7 +141,7 @@ Result<Exit> run_export(const Arguments& arguments) {
   const std::string& table = arguments.positional()[0];
   if (arguments.has("out")) CULPRIT_CHECK(answer_into(arguments.get("out")));
   if (table == "trace") return export_trace(arguments);
-  if (std::find(kTables.begin(), kTables.end(), table) == kTables.end()) {
+  if (!contains(kTables, table)) {
     const std::string near = schema::nearest(table, kTables);
     return usage_error(fmt::format("export has no '{}'", table))
         .hint(near.empty() ? "events, steps, metrics, trace"

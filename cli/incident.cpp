@@ -1,6 +1,5 @@
 #include "incident.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -132,11 +131,10 @@ Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rul
 
 Result<> with_read_request(const Arguments& arguments, const std::vector<std::string>& sources,
                            const std::function<Result<>(const diagnose::ReadRequest&)>& use) {
-  diagnose::ReadRequest request;
-  request.sources = sources;
-  request.manifest = arguments.get("manifest");
-  request.timezone = arguments.get("timezone");
-  request.tool = std::string(kProgram);
+  diagnose::ReadRequest request{.sources = sources,
+                                .manifest = arguments.get("manifest"),
+                                .timezone = arguments.get("timezone"),
+                                .tool = std::string(kProgram)};
   CULPRIT_TRY(options, read_options(arguments));
   request.options = std::move(options);
   request.remark = [&](std::string_view text) { remark(arguments, text); };
@@ -191,13 +189,12 @@ std::string identified(std::string json) {
 
 bool names_incident(const Arguments& arguments) {
   if (arguments.has("db")) return true;
-  return std::any_of(
-      arguments.positional().begin(), arguments.positional().end(), [](const std::string& path) {
-        std::error_code error;
-        if (std::filesystem::is_directory(path, error)) return true;
-        return std::any_of(std::begin(kArchiveEndings), std::end(kArchiveEndings),
-                           [&](std::string_view ending) { return path.ends_with(ending); });
-      });
+  return std::ranges::any_of(arguments.positional(), [](const std::string& path) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return true;
+    return std::ranges::any_of(kArchiveEndings,
+                               [&](std::string_view ending) { return path.ends_with(ending); });
+  });
 }
 
 }  // namespace culprit::cli

@@ -2,10 +2,7 @@
 // call.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <functional>
-#include <iterator>
 #include <string>
 
 #include "arguments.hpp"
@@ -17,28 +14,30 @@
 namespace culprit::cli {
 
 // Options that say how a bundle is read.
-inline constexpr OptionSpec kReadOptions[] = {
-    {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
+inline constexpr OptionSpec kRulesOption[] = {
+    {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"}};
+inline constexpr OptionSpec kManifestOption[] = {
     {"manifest", "FILE",
      "the manifest (job.json), where none can be put into the bundle; it counts before the "
-     "bundle's own"},
-    {"timezone", "ZONE", "zone of times that print none: UTC, +08:00, Asia/Singapore"},
+     "bundle's own"}};
+inline constexpr OptionSpec kTimezoneOption[] = {
+    {"timezone", "ZONE", "zone of times that print none: UTC, +08:00, Asia/Singapore"}};
+inline constexpr OptionSpec kThreadsOption[] = {
     {"threads", "N",
-     "threads that scan (default: the machine's); the answer does not depend on it"},
+     "threads that scan (default: the machine's); the answer does not depend on it"}};
+inline constexpr OptionSpec kLimitOptions[] = {
     {"max-members", "N", "most files of a bundle (default 1M)"},
     {"max-member-bytes", "N", "most bytes of one file, decompressed (default 1T)"},
     {"max-total-bytes", "N", "most bytes of a bundle, decompressed (default 4T)"},
     {"max-expansion", "N", "most times a compressed file may grow (default 1000)"},
-    {"max-depth", "N", "most archives within archives (default 6)"},
-};
+    {"max-depth", "N", "most archives within archives (default 6)"}};
+inline constexpr auto kReadOptions =
+    joined(kRulesOption, kManifestOption, kTimezoneOption, kThreadsOption, kLimitOptions);
 
 // The options of a command that reads bundles: its own, then those.
-template <std::size_t N>
-constexpr auto with_read_options(const OptionSpec (&own)[N]) {
-  std::array<OptionSpec, N + std::size(kReadOptions)> all{};
-  std::copy(std::begin(kReadOptions), std::end(kReadOptions),
-            std::copy(std::begin(own), std::end(own), all.begin()));
-  return all;
+template <std::size_t n>
+constexpr auto with_read_options(const OptionSpec (&own)[n]) {
+  return joined(own, kRulesOption, kManifestOption, kTimezoneOption, kThreadsOption, kLimitOptions);
 }
 
 inline constexpr OptionSpec kHistoryOption{

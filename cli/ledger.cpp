@@ -41,9 +41,7 @@ void print_ledger(const Arguments& arguments, const store::Database& db,
                   const std::string& behind) {
   std::string out;
   auto members = db.members();
-  sort_rows(members, [](const MemberRow& a, const MemberRow& b) {
-    return std::tie(a.path, a.id) < std::tie(b.path, b.id);
-  });
+  sort_by(members, [](const MemberRow& a) { return std::tie(a.path, a.id); });
   std::uint64_t lines = 0, used = 0, skipped = 0, rejected = 0;
   const bool json = wants_json(arguments);
   for (const MemberRow& m : members) {

@@ -2,7 +2,6 @@
 #include <cerrno>
 #include <clocale>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <new>
 
@@ -14,6 +13,7 @@
 #include "command.hpp"
 #include "configuration.hpp"
 #include "interrupt.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
@@ -130,8 +130,8 @@ namespace {
 // Something that is there, or that can only be meant as a path. Of a word that is neither a command
 // can be misspelt.
 bool names_file(const std::string& word) {
-  if (access(word.c_str(), F_OK) == 0 || word.find('/') != std::string::npos) return true;
-  return word.find('.') != std::string::npos;
+  if (access(word.c_str(), F_OK) == 0 || contains(word, '/')) return true;
+  return contains(word, '.');
 }
 
 bool asks_json(const std::vector<std::string>& words) {
@@ -172,7 +172,7 @@ int run(const std::vector<std::string>& words) {
     if (name.starts_with('-') || names_file(name)) {
       command = &kDiagnose;
       rest = words;
-      const auto named = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+      const auto named = std::ranges::find_if(words, [](const std::string& word) {
         return find_command(word) != nullptr && access(word.c_str(), F_OK) != 0;
       });
       if (name.starts_with('-') && name != "-" && named != words.end()) {

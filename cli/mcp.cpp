@@ -2,10 +2,8 @@
 #include <array>
 #include <cerrno>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include "bundle/own_files.hpp"
 #include "command.hpp"
 #include "incident.hpp"
 #include "mcp/server.hpp"

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "answers.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
@@ -156,7 +154,7 @@ Json timeline_json(const analyze::Facts& facts, const json& arguments) {
     if (time.substr(0, from.size()) < from || time.substr(0, to.size()) > to) continue;
     found.emplace_back(*e.time_ns, &e);
   }
-  std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(found, [&](const auto& a, const auto& b) {
     const auto key = [&](const auto& one) {
       return std::tuple(one.first, facts.order(one.second->place.member), one.second->place.line,
                         one.second->place.offset);

@@ -20,11 +20,10 @@ Result<Exit> run_merge(const Arguments& arguments) {
     return usage_error("merge needs a database to write to")
         .hint("culprit merge shard-*.db -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
-  diagnose::MergeRequest request;
-  request.shards = arguments.positional();
-  request.partial = arguments.has("partial");
-  request.tool = std::string(kProgram);
-  request.remark = [&](std::string_view text) { remark(arguments, text); };
+  diagnose::MergeRequest request{.shards = arguments.positional(),
+                                 .partial = arguments.has("partial"),
+                                 .tool = std::string(kProgram),
+                                 .remark = [&](std::string_view text) { remark(arguments, text); }};
   CULPRIT_TRY(outcome, diagnose::merge(request, arguments.get("db")));
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
   print_ledger(arguments, db);

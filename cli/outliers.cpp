@@ -75,11 +75,11 @@ std::string with_unit(double value, const std::string& unit) {
 Nanoseconds to_ms(Nanoseconds time) { return time / 1'000'000 * 1'000'000; }
 std::string clock_of(Nanoseconds time) { return iso_utc(time).substr(11, 8); }
 
-class OutliersPrinter {
+class OutliersPrinter : report::Ink {
  public:
   OutliersPrinter(const Arguments& arguments, const OutlierReport& report)
-      : report_(report),
-        color_(use_color(arguments)),
+      : Ink{use_color(arguments)},
+        report_(report),
         all_(arguments.has("all")),
         width_(std::clamp<std::size_t>(terminal_width(), 60, 80)) {}
 
@@ -285,22 +285,16 @@ class OutliersPrinter {
   std::string wrapped(const std::string& text, std::size_t indent) const {
     return report::wrapped(report::visible(text), width_ - 2, indent);
   }
-  std::string paint(const char* code, const std::string& text) const {
-    return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
-  }
-  std::string bold(const std::string& text) const { return paint("1", text); }
-  std::string dim(const std::string& text) const { return paint("2", text); }
 
   const OutlierReport& report_;
-  bool color_, all_;
+  bool all_;
   std::size_t width_;
 };
 
 // Tables of one call are one: the hosts of one may stand in several.
 void join(std::vector<MetricSeries>& all, std::vector<MetricSeries> some) {
   for (MetricSeries& m : some) {
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&](const MetricSeries& a) { return a.name == m.name; });
+    const auto same = std::ranges::find(all, m.name, &MetricSeries::name);
     if (same == all.end()) {
       all.push_back(std::move(m));
       continue;
@@ -349,12 +343,11 @@ Result<Exit> run_outliers(const Arguments& arguments) {
     print(wants_json(arguments) ? identified(printer.json(), incident) : printer.text());
     return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
   }
-  ingest::MetricTableOptions options;
-  options.metric = arguments.get("metric");
-  options.unit = arguments.get("unit");
-  options.known_metric = [](const std::string& name) {
-    return rules::Catalogue::built_in().find(name).has_value();
-  };
+  ingest::MetricTableOptions options{.metric = arguments.get("metric"),
+                                     .unit = arguments.get("unit"),
+                                     .known_metric = [](const std::string& name) {
+                                       return rules::Catalogue::built_in().find(name).has_value();
+                                     }};
   std::vector<MetricSeries> metrics;
   std::size_t lost = 0;
   for (const std::string& path : arguments.positional()) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "rules/check.hpp"
 #include "schema/schema.hpp"
 
@@ -42,7 +43,7 @@ Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failin
 Result<> check_format(const Arguments& arguments, std::span<const std::string_view> formats) {
   if (!arguments.has("format")) return {};
   const std::string format = arguments.get("format");
-  if (std::find(formats.begin(), formats.end(), format) != formats.end()) return {};
+  if (contains(formats, format)) return {};
   std::vector<std::string> names(formats.begin(), formats.end());
   const std::string near = schema::nearest(format, names);
   return usage_error(fmt::format("--format takes {}, not '{}'", fmt::join(names, ", "), format))

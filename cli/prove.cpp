@@ -59,9 +59,9 @@ std::string answer(const ProvedVerdict& verdict, const diagnose::Proof& proof) {
     out += (i == 0 ? "" : i + 1 == named && !more ? " and " : ", ") + place(proof.lines[i]);
   if (more) out += fmt::format(" and {} more", proof.lines.size() - named);
   if (!proof.minimal) return out;
-  const auto telling = std::find_if(
-      proof.lines.begin(), proof.lines.end(),
-      [&](const diagnose::ProofLine& line) { return line.without.action != verdict.action; });
+  const auto telling = std::ranges::find_if(proof.lines, [&](const diagnose::ProofLine& line) {
+    return line.without.action != verdict.action;
+  });
   const diagnose::ProofLine& line = telling == proof.lines.end() ? proof.lines[0] : *telling;
   return out + fmt::format("; without {}: {}", place(line), headline(line.without));
 }
@@ -70,8 +70,8 @@ std::string text_of(const Arguments& arguments, const ProvedVerdict& verdict,
                     const diagnose::Proof& proof) {
   const std::size_t width = std::max<std::size_t>(60, terminal_width());
   const std::string first = report::visible(headline(verdict));
-  std::string out = (use_color(arguments) ? "\x1b[1m" + first + "\x1b[0m" : first) + "\n";
-  out += report::wrapped(report::visible(answer(verdict, proof)), width, 0) + "\n";
+  std::string out = report::Ink{use_color(arguments)}.bold(first) + "\n";
+  out += report::paragraph("", report::visible(answer(verdict, proof)), width, 0);
   if (!proof.minimal)
     out += "NOT MINIMAL  stopped after so many runs or so long: lines may be left that can go\n";
   for (const diagnose::ProofLine& line : proof.lines) {

@@ -1,7 +1,6 @@
 // redact: a database or bundle that can be given away, and the map that stays here.
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -127,23 +126,15 @@ Result<Exit> run_redact(const Arguments& arguments) {
   return Exit::finished;
 }
 
-constexpr OptionSpec kRedactOptions[] = {
-    {"db,d", "FILE", "the database to redact"},
-    {"bundle", "BUNDLE", "the bundle to redact"},
-    {"out,o", "FILE", "the redacted database, or archive (.tar, .tar.gz, .tar.zst, .tar.xz)"},
-    {"map", "FILE",
-     "where the names are kept (default redaction-map.json); one that exists is continued"},
-    {"name", "WORD", "another word to replace, wherever it occurs (may be repeated)"},
-    {"reveal", "FILE", "print a text with the names of the map put back"},
-    kReadOptions[0],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+constexpr auto kRedactOptions = joined(
+    {{"db,d", "FILE", "the database to redact"},
+     {"bundle", "BUNDLE", "the bundle to redact"},
+     {"out,o", "FILE", "the redacted database, or archive (.tar, .tar.gz, .tar.zst, .tar.xz)"},
+     {"map", "FILE",
+      "where the names are kept (default redaction-map.json); one that exists is continued"},
+     {"name", "WORD", "another word to replace, wherever it occurs (may be repeated)"},
+     {"reveal", "FILE", "print a text with the names of the map put back"}},
+    kRulesOption, kTimezoneOption, kThreadsOption, kLimitOptions);
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include "line/line.hpp"

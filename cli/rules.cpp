@@ -10,6 +10,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
 #include "line/line.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
 #include "pack.hpp"
@@ -234,7 +235,7 @@ Result<Exit> run_rules(const Arguments& arguments) {
   const std::string verb = words[0];
   words.erase(words.begin());
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
-  if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
+  if (!contains(kVerbs, verb)) {
     const std::string near = schema::nearest(verb, kVerbs);
     return usage_error(fmt::format("rules has no '{}'", verb))
         .hint(near.empty() ? "list, show, causes, check, test, match, new"

@@ -11,6 +11,7 @@
 #include "diagnose/identity.hpp"
 #include "diagnose/read.hpp"
 #include "incident.hpp"
+#include "model/contains.hpp"
 #include "model/figure.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
@@ -72,7 +73,7 @@ std::string text_of(const Finding& f, const Lookup& lookup) {
                                 report::visible(f.id), name(f.outcome), name(f.subject.kind),
                                 report::visible(f.subject.id), name(f.severity), name(f.role),
                                 f.confidence, report::visible(report::words(f.title)));
-  out += "  " + report::wrapped(report::visible(report::words(f.why)), 96, 2) + "\n";
+  out += report::paragraph("  ", report::visible(report::words(f.why)), 96, 2);
   if (f.start)
     out += fmt::format("  from {}{} (to within {})\n", iso_utc(*f.start),
                        f.end ? " to " + iso_utc(*f.end) : "", human_duration(f.uncertainty));
@@ -148,7 +149,7 @@ Result<std::vector<const Finding*>> find(const std::vector<Finding>& findings,
     if (f.id == wanted) found = {&f};
   if (found.empty())
     for (const Finding& f : findings)
-      if (f.id.find(wanted) != std::string::npos || f.event_class == wanted) found.push_back(&f);
+      if (contains(f.id, wanted) || f.event_class == wanted) found.push_back(&f);
   if (!found.empty()) return found;
   std::vector<std::string> names;
   for (const Finding& f : findings) names.push_back(f.id);

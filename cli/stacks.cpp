@@ -31,13 +31,13 @@ using analyze::StackTree;
 
 constexpr std::size_t kMostLinesOfStacks = 400;  // of a tree; a terminal is no place for more
 
-class StacksPrinter {
+class StacksPrinter : report::Ink {
  public:
   StacksPrinter(const Arguments& arguments, const StackReport& report,
                 const std::vector<Finding>& findings)
-      : report_(report),
+      : Ink{use_color(arguments)},
+        report_(report),
         findings_(findings),
-        color_(use_color(arguments)),
         lacks_(arguments.has("lacks")),
         width_(std::max<std::size_t>(40, terminal_width())),
         role_(arguments.get("role", "trainer")) {}
@@ -73,27 +73,24 @@ class StacksPrinter {
                  ? fmt::format("over-evict the machines of ranks {}", to_ranges(cover.ranks))
                  : fmt::format("over-evict {}", report::visible(fold_hostlist(cover.hosts)))) +
         "\n";
-    out += "  " +
-           report::wrapped(
-               cover.shared
-                   ? fmt::format("outliers are ranks {}; the smallest parallel group{} "
-                                 "that cover{} them: {}, ranks {}",
-                                 to_ranges(report_.outliers), cover.groups.size() == 1 ? "" : "s",
-                                 cover.groups.size() == 1 ? "s" : "", fmt::join(cover.groups, ", "),
-                                 to_ranges(cover.ranks))
-                   : fmt::format("outliers are ranks {}, and no parallel group covers more "
-                                 "than one machine's: the machines alone",
-                                 to_ranges(report_.outliers)),
-               width_, 2, 2) +
-           "\n";
+    out += report::paragraph(
+        "  ",
+        cover.shared ? fmt::format("outliers are ranks {}; the smallest parallel group{} "
+                                   "that cover{} them: {}, ranks {}",
+                                   to_ranges(report_.outliers), cover.groups.size() == 1 ? "" : "s",
+                                   cover.groups.size() == 1 ? "s" : "",
+                                   fmt::join(cover.groups, ", "), to_ranges(cover.ranks))
+                     : fmt::format("outliers are ranks {}, and no parallel group covers more "
+                                   "than one machine's: the machines alone",
+                                   to_ranges(report_.outliers)),
+        width_, 2, 2);
     if (!report_.hang && report_.motion != analyze::Motion::standing)
-      out += "  " +
-             report::wrapped(report_.motion == analyze::Motion::moving
-                                 ? "but the job moved between the snapshots: evict nobody"
-                                 : "the stacks alone do not show that the job stood still: take "
-                                   "them again before anybody is evicted",
-                             width_, 2, 2) +
-             "\n";
+      out += report::paragraph("  ",
+                               report_.motion == analyze::Motion::moving
+                                   ? "but the job moved between the snapshots: evict nobody"
+                                   : "the stacks alone do not show that the job stood still: take "
+                                     "them again before anybody is evicted",
+                               width_, 2, 2);
     return out;
   }
 
@@ -105,7 +102,7 @@ class StacksPrinter {
         std::string line;
         for (const std::uint32_t frame : report_.normal.stacks[leaf.stack]) {
           std::string name = report::visible(report_.normal.names[frame]);
-          std::replace(name.begin(), name.end(), ';', ':');
+          std::ranges::replace(name, ';', ':');
           line += (line.empty() ? "" : ";") + name;
         }
         out += fmt::format("{} {}\n", line, leaf.processes);
@@ -115,12 +112,6 @@ class StacksPrinter {
   }
 
  private:
-  std::string paint(const char* code, const std::string& text) const {
-    return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
-  }
-  std::string bold(const std::string& text) const { return paint("1", text); }
-  std::string dim(const std::string& text) const { return paint("2", text); }
-
   std::string cut(const std::string& text, std::size_t width) const {
     if (text.size() <= width) return text;
     if (width < 4) return "…";
@@ -151,30 +142,28 @@ class StacksPrinter {
                                                  : "No verdict: " + report::words(f.title)) +
             "\n";
     }
-    out += "  " + report::wrapped(report::visible(report::words(f.why)), width_, 2, 2) + "\n";
+    out += report::paragraph("  ", report::visible(report::words(f.why)), width_, 2, 2);
     for (std::size_t i = 1; i < order.size(); ++i)
       if (order[i]->outcome == Outcome::fired)
-        out += "  " +
-               report::wrapped(fmt::format("{} {}: {}", name(order[i]->subject.kind),
-                                           report::visible(order[i]->subject.id),
-                                           report::words(order[i]->title)),
-                               width_, 2, 2) +
-               "\n";
+        out += report::paragraph(
+            "  ",
+            fmt::format("{} {}: {}", name(order[i]->subject.kind),
+                        report::visible(order[i]->subject.id), report::words(order[i]->title)),
+            width_, 2, 2);
     if (report_.cover && report_.hang && !report_.outliers.empty())
-      out += "  " +
-             report::wrapped(
-                 fmt::format("ranks with another stack: {}{}{}", to_ranges(report_.outliers),
-                             report_.cover->shared
-                                 ? fmt::format("; all of them in {}",
-                                               report::visible(fmt::format(
-                                                   "{}", fmt::join(report_.cover->groups, ", "))))
-                                 : "",
-                             report_.cover->hosts.empty()
-                                 ? ""
-                                 : " on " + report::visible(fmt::format(
-                                                "{}", fmt::join(report_.cover->hosts, ", ")))),
-                 width_, 2, 2) +
-             "\n";
+      out += report::paragraph(
+          "  ",
+          fmt::format("ranks with another stack: {}{}{}", to_ranges(report_.outliers),
+                      report_.cover->shared
+                          ? fmt::format("; all of them in {}",
+                                        report::visible(fmt::format(
+                                            "{}", fmt::join(report_.cover->groups, ", "))))
+                          : "",
+                      report_.cover->hosts.empty()
+                          ? ""
+                          : " on " + report::visible(
+                                         fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))),
+          width_, 2, 2);
     return out;
   }
 
@@ -187,15 +176,13 @@ class StacksPrinter {
         out += "  and more: --format json has them all\n";
         break;
       }
-      out += "  " +
-             report::wrapped(
-                 fmt::format(
-                     "{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks",
-                     to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation,
-                     w.group.empty() ? "" : " of " + report::visible(w.group),
-                     fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))),
-                 width_, 2, 2) +
-             "\n";
+      out += report::paragraph(
+          "  ",
+          fmt::format("{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks",
+                      to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation,
+                      w.group.empty() ? "" : " of " + report::visible(w.group),
+                      fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))),
+          width_, 2, 2);
     }
     return out;
   }
@@ -294,7 +281,7 @@ class StacksPrinter {
 
   const StackReport& report_;
   const std::vector<Finding>& findings_;
-  bool color_, lacks_;
+  bool lacks_;
   std::size_t width_;
   std::string role_;
 };

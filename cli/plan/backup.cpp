@@ -19,22 +19,13 @@ using nlohmann::ordered_json;
 
 constexpr std::int64_t kMostLinesOfPlanBackup = 64;  // of ranks, for people
 
-constexpr OptionSpec kPlanBackupOptions[] = {
-    kShapeTp,
-    kShapePp,
-    kShapeDp,
-    kShapeCp,
-    kShapeOrder,
-    kShapeHost,
-    {"evict", "NAMES", "hosts, ranks or groups (pp/3) that are evicted, with their machines"},
-    {"guilty", "NAMES", "which of them are at fault: what evicting the others costs"},
-    {"spares", "N", "machines that can take their place (default 0)"},
-    {"out-h", "HOURS", "until an evicted machine is back (default 24)"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanBackupOptions = joined(
+    kShapeOptions,
+    {{"evict", "NAMES", "hosts, ranks or groups (pp/3) that are evicted, with their machines"},
+     {"guilty", "NAMES", "which of them are at fault: what evicting the others costs"},
+     {"spares", "N", "machines that can take their place (default 0)"},
+     {"out-h", "HOURS", "until an evicted machine is back (default 24)"}},
+    kPlanDatabase, kPlanOptions);
 
 std::string headline(const plan::BackupPlan& plan, const plan::Survival& survival, bool evicted) {
   if (evicted && survival.lost.empty())
@@ -70,23 +61,21 @@ std::string text_of(const JobShape& job, const plan::BackupPlan& plan,
     if (!survival.lost.empty())
       out += fmt::format("  lost:    {}\n  The last checkpoint on storage is needed.\n",
                          to_ranges(survival.lost));
-    out += "  " +
-           report::wrapped(
-               fmt::format("the job {}: {}",
-                           blast.going_on == plan::GoingOn::on_spares ? "goes on at full size"
-                           : blast.going_on == plan::GoingOn::smaller ? "can go on smaller"
-                                                                      : "waits for machines",
-                           blast.why),
-               76, 4) +
-           "\n";
+    out += report::paragraph(
+        "  ",
+        fmt::format("the job {}: {}",
+                    blast.going_on == plan::GoingOn::on_spares ? "goes on at full size"
+                    : blast.going_on == plan::GoingOn::smaller ? "can go on smaller"
+                                                               : "waits for machines",
+                    blast.why),
+        76, 4);
     out +=
-        "  " +
-        report::wrapped(fmt::format("cost: {} machine{} with {} GPUs are out for {:g} GPU-hours; "
-                                    "restarting takes {:.1f} GPU-hours of the whole job",
-                                    blast.hosts.size(), blast.hosts.size() == 1 ? "" : "s",
-                                    blast.gpus, blast.out_gpu_h, blast.standstill_gpu_h),
-                        76, 4) +
-        "\n";
+        report::paragraph("  ",
+                          fmt::format("cost: {} machine{} with {} GPUs are out for {:g} GPU-hours; "
+                                      "restarting takes {:.1f} GPU-hours of the whole job",
+                                      blast.hosts.size(), blast.hosts.size() == 1 ? "" : "s",
+                                      blast.gpus, blast.out_gpu_h, blast.standstill_gpu_h),
+                          76, 4);
     if (!blast.needless.empty())
       out += fmt::format("  of this {:g} GPU-hours for {} machine{} not at fault\n",
                          blast.needless_gpu_h, blast.needless.size(),

@@ -24,20 +24,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kPlanCheckpointsOptions[] = {
-    {"mtbf-min", "MIN", "minutes between failures of the whole job"},
-    {"from", "FILE", "a fleet database: its failures of machines give the time between failures"},
-    {"machines", "N", "machines of the job, with --from (default: those of the fleet)"},
-    {"stall-s", "S", "seconds for which a save holds up training"},
-    {"restart-min", "MIN", "minutes from a failure until training goes on (default 0)"},
-    {"interval-min", "MIN", "minutes of training between two saves now, to be compared"},
-    {"runs", "LIST", "minutes that each run trained before it failed, such as 300,95,710"},
-    {"last-runs", nullptr, "the last of these runs did not fail"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanCheckpointsOptions = joined(
+    {{"mtbf-min", "MIN", "minutes between failures of the whole job"},
+     {"from", "FILE", "a fleet database: its failures of machines give the time between failures"},
+     {"machines", "N", "machines of the job, with --from (default: those of the fleet)"},
+     {"stall-s", "S", "seconds for which a save holds up training"},
+     {"restart-min", "MIN", "minutes from a failure until training goes on (default 0)"},
+     {"interval-min", "MIN", "minutes of training between two saves now, to be compared"},
+     {"runs", "LIST", "minutes that each run trained before it failed, such as 300,95,710"},
+     {"last-runs", nullptr, "the last of these runs did not fail"}},
+    kPlanDatabase, kPlanOptions);
 constexpr std::size_t kMostTraceRuns = 100'000;
 
 // Seconds.
@@ -101,8 +97,8 @@ MeasuredJob measured_in(const PlanIncident& incident) {
   if (!restarts.empty()) out.restart = median_of(std::move(restarts));
   // An incident ends with a failure, unless all its processes say that they ended well.
   out.trace.last_failed =
-      facts.exits.empty() || std::any_of(facts.exits.begin(), facts.exits.end(),
-                                         [](const ExitRow& x) { return x.code != 0; });
+      facts.exits.empty() ||
+      std::ranges::any_of(facts.exits, [](const ExitRow& x) { return x.code != 0; });
   measure_saves(pace, out);
   return out;
 }

@@ -15,17 +15,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kPlanChecksOptions[] = {
-    kClusterHosts,
-    {"for", "OCCASION", "stop (default), delivery, delivery-light or repair"},
-    {"nan", nullptr, "with stop: the loss was NaN, so compare a training step bit by bit"},
-    {"gpus-per-host", "N", "GPUs of a host (default 8)"},
-    {"via", "TEXT", "how a command gets to a host (default: ssh {host})"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanChecksOptions =
+    joined({kClusterHosts,
+            {"for", "OCCASION", "stop (default), delivery, delivery-light or repair"},
+            {"nan", nullptr, "with stop: the loss was NaN, so compare a training step bit by bit"},
+            {"gpus-per-host", "N", "GPUs of a host (default 8)"},
+            {"via", "TEXT", "how a command gets to a host (default: ssh {host})"}},
+           kPlanDatabase, kPlanOptions);
 
 std::string text_of(const std::vector<plan::CheckStep>& steps, std::size_t hosts, bool assumed) {
   std::string out =

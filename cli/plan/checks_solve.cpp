@@ -1,7 +1,6 @@
 #include "checks_solve.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -9,8 +8,10 @@
 
 #include "incident.hpp"
 #include "ingest/table/bare_table.hpp"
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "plan/check_outcomes.hpp"
 #include "report/terminal.hpp"
 
@@ -119,10 +120,9 @@ Solved solved(const std::vector<NamedOutcome>& outcomes) {
   for (const NamedOutcome& o : outcomes) {
     plan::CheckOutcome one{o.task, {}, o.passed};
     for (const std::string& host : o.hosts)
-      one.hosts.push_back(static_cast<std::size_t>(
-          std::lower_bound(out.hosts.begin(), out.hosts.end(), host) - out.hosts.begin()));
-    std::sort(one.hosts.begin(), one.hosts.end());
-    one.hosts.erase(std::unique(one.hosts.begin(), one.hosts.end()), one.hosts.end());
+      one.hosts.push_back(
+          static_cast<std::size_t>(std::ranges::lower_bound(out.hosts, host) - out.hosts.begin()));
+    sort_unique(one.hosts);
     given.push_back(std::move(one));
   }
   out.outcomes = given.size();
@@ -161,19 +161,17 @@ std::string text_of(const Solved& s) {
                        folded(s, a.candidates));
   if (out.empty()) out = fmt::format("nothing failed in {} outcomes\n", s.outcomes);
   for (const plan::SuspectSet& open : a.open)
-    out += "  " +
-           report::wrapped(fmt::format("{}: {} failed; of them {} did not pass it with "
-                                       "others",
-                                       report::visible(open.task), folded(s, open.hosts),
-                                       folded(s, open.within)),
-                           78, 4) +
-           "\n";
+    out += report::paragraph(
+        "  ",
+        fmt::format("{}: {} failed; of them {} did not pass it with "
+                    "others",
+                    report::visible(open.task), folded(s, open.hosts), folded(s, open.within)),
+        78, 4);
   for (const plan::CheckContradiction& c : a.contradictions)
-    out += "  " +
-           report::wrapped(fmt::format("contradiction: {}: {} {}", report::visible(c.task),
-                                       folded(s, c.hosts), why(c.kind)),
-                           78, 4) +
-           "\n";
+    out += report::paragraph("  ",
+                             fmt::format("contradiction: {}: {} {}", report::visible(c.task),
+                                         folded(s, c.hosts), why(c.kind)),
+                             78, 4);
   if (!a.passed.empty()) out += fmt::format("  passed: {}\n", folded(s, a.passed));
   return out;
 }
@@ -203,7 +201,7 @@ std::string json_of(const Solved& s) {
 Result<Exit> solve_plan_checks(const Arguments&, const PlanInput& input, const std::string& path) {
   CULPRIT_TRY(bytes, read_plan_file(path));
   std::vector<NamedOutcome> outcomes;
-  if (bytes.find("culprit.plan-checks/1") != std::string::npos) {
+  if (contains(bytes, "culprit.plan-checks/1")) {
     CULPRIT_TRY(document, parse_plan_json(bytes, path, "the list of `culprit plan checks --json`"));
     CULPRIT_TRY(read, outcomes_of_plan(document, path));
     outcomes = std::move(read);

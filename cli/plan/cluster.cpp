@@ -52,7 +52,7 @@ Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out
       return std::tuple(!h.node_rank.has_value(), h.node_rank.value_or(0), it == first_rank.end(),
                         it == first_rank.end() ? Rank{} : it->second, h.host);
     };
-    sort_rows(hosts, [&](const HostRow& a, const HostRow& b) { return place(a) < place(b); });
+    sort_by(hosts, [&](const HostRow& a) { return place(a); });
     bool ordered = true;
     for (const HostRow& h : hosts) {
       out.hosts.push_back(h.host);

@@ -20,14 +20,11 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostPrintedOfPlanCompare = 40;
 
-constexpr OptionSpec kPlanCompareOptions[] = {
-    {"run", "FILE",
-     "the digests of one run (repeat it for each run): lines RANK DIGEST, sha256sum's, or JSON"},
-    {"all", nullptr, "print all differences"},
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanCompareOptions = joined(
+    {{"run", "FILE",
+      "the digests of one run (repeat it for each run): lines RANK DIGEST, sha256sum's, or JSON"},
+     {"all", nullptr, "print all differences"}},
+    kPlanOptions);
 
 // {"0": "9f2c…"}, or {"runs": {"a": {"0": "9f2c…"}}} with several runs in one file.
 Result<std::vector<plan::DigestRun>> runs_of_json(const std::string& text,

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "arguments.hpp"
 #include "diagnose/resolve.hpp"

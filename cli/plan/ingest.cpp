@@ -10,6 +10,7 @@
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
+#include "model/sort.hpp"
 #include "store/shard.hpp"
 
 namespace culprit::cli {
@@ -229,16 +230,14 @@ Result<> take_hosts(const Arguments& arguments, IngestPlan& plan) {
         .hint("culprit plan ingest /var/log/job --where node[01-04] --slurm");
   Hostlist list = expand_hostlist(arguments.get("where"), store::kMostShards);
   const auto hostile = [](const std::string& host) {
-    return host.empty() || !std::all_of(host.begin(), host.end(), [](unsigned char c) {
+    return host.empty() || !std::ranges::all_of(host, [](unsigned char c) {
              return (c < 128 && std::isalnum(c) != 0) || c == '-' || c == '.' || c == '_';
            });
   };
-  if (list.broken || list.capped || list.hosts.empty() ||
-      std::any_of(list.hosts.begin(), list.hosts.end(), hostile))
+  if (list.broken || list.capped || list.hosts.empty() || std::ranges::any_of(list.hosts, hostile))
     return usage_error(fmt::format("'{}' is not a list of hosts", arguments.get("where")))
         .hint("--where a1,node[01-04]");
-  std::sort(list.hosts.begin(), list.hosts.end());
-  list.hosts.erase(std::unique(list.hosts.begin(), list.hosts.end()), list.hosts.end());
+  sort_unique(list.hosts);
   plan.hosts = std::move(list.hosts);
   plan.shards = plan.hosts.size();
   return {};

@@ -1,7 +1,6 @@
 #include "input.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -10,8 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/number.hpp"
 #include "pack.hpp"
 #include "schema/schema.hpp"
 
@@ -25,7 +26,7 @@ using nlohmann::json;
 constexpr std::size_t kMostInputBytes = 64u << 20;
 
 std::string key_of(std::string name) {
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
@@ -42,11 +43,8 @@ std::vector<std::string> split(const std::string& text) {
 
 // The whole text as a number that is one: neither NaN nor infinite.
 std::optional<double> real_of(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const auto value = whole_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 // What stood there, for an error. Never a whole array: it may be nested deeper than the stack
@@ -106,9 +104,8 @@ Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const Op
                                   bool may_solve) {
   const auto& words = arguments.positional();
   const bool solve = may_solve && !words.empty() && words[0] == "solve";
-  const bool incident = std::any_of(table.begin(), table.end(), [](const OptionSpec& option) {
-    return long_name(option) == "db";
-  });
+  const bool incident = std::ranges::any_of(
+      table, [](const OptionSpec& option) { return long_name(option) == "db"; });
   if (!arguments.positional().empty() && !incident)
     return usage_error(fmt::format("this plan takes no argument '{}'", arguments.positional()[0]))
         .hint("give values as options: `culprit help plan NAME` lists them");
@@ -141,7 +138,7 @@ Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const Op
         name != "input" && name != "format" && name != "json" && name != "db")
       keys.push_back(key_of(name));
   for (const auto& [key, value] : parsed.items()) {
-    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    if (contains(keys, key)) continue;
     const std::string near = schema::nearest(key, keys);
     return usage_error(fmt::format("unknown key '{}'", key))
         .at({out.path_, 0})
@@ -190,9 +187,7 @@ Result<std::int64_t> PlanInput::integer(const std::string& name, std::int64_t ot
     value = n->get<std::int64_t>();
   } else {
     const std::string text = arguments_->get(name);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size())
-      return complaint(name, fmt::format("{}, not '{}'", range, text));
+    if (!parse_whole(text, value)) return complaint(name, fmt::format("{}, not '{}'", range, text));
   }
   if (value < low || value > high) return complaint(name, fmt::format("{}, not {}", range, value));
   return value;
@@ -299,7 +294,7 @@ Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& nam
       }
       if (one.size() != keys.size())
         for (const auto& [key, value] : one.items())
-          if (std::find(keys.begin(), keys.end(), key) == keys.end())
+          if (!contains(keys, key))
             return complaint(name, fmt::format("{} has the unknown key '{}'", which, key))
                 .hint(fmt::format("the keys are {}", fmt::join(keys, ", ")));
       out.push_back(std::move(row));

@@ -25,13 +25,13 @@ Result<std::string> read_plan_file(const std::string& path);
 Result<nlohmann::json> parse_plan_json(const std::string& text, const std::string& path,
                                        const std::string& what);
 
-// Options of every plan, to begin its table with.
-inline constexpr OptionSpec kPlanInput{
-    "input", "FILE", "a JSON object with the options as keys, _ for -; - is standard input"};
-inline constexpr OptionSpec kPlanFormat{"format", "FORMAT", "text or json"};
-inline constexpr OptionSpec kPlanJson{"json", nullptr, "the same as --format json"};
-inline constexpr OptionSpec kPlanDatabase{
-    "db,d", "FILE", "the database of an incident, for what it knows of the job"};
+// Options that plans have at the end of their tables; the first one where an incident helps.
+inline constexpr OptionSpec kPlanDatabase[] = {
+    {"db,d", "FILE", "the database of an incident, for what it knows of the job"}};
+inline constexpr OptionSpec kPlanOptions[] = {
+    {"input", "FILE", "a JSON object with the options as keys, _ for -; - is standard input"},
+    {"format", "FORMAT", "text or json"},
+    {"json", nullptr, "the same as --format json"}};
 
 // All errors are usage errors that name the flag, or the file and its key.
 class PlanInput {

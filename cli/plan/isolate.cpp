@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "command.hpp"
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
@@ -26,22 +27,18 @@ using nlohmann::ordered_json;
 using plan::HostSet;
 using plan::IsolateState;
 
-constexpr OptionSpec kPlanIsolateOptions[] = {
-    kClusterHosts,
-    kClusterTor,
-    kClusterPod,
-    {"smallest", "N", "hosts that the reference model needs at the least (default 1)"},
-    {"gpus-per-host", "N", "GPUs of a host, for {nproc} and {world} (default 8)"},
-    {"command", "TEXT",
-     "command of a half: {hosts} {hostlist} {first} {nnodes} {nproc} {world} {tag}"},
-    {"state", "FILE", "what this command printed with --json, to go on from"},
-    {"outcome", "NAME=OUTCOME", "pass, fail, or 2/5: two failures in five runs (may be repeated)"},
-    {"depth", "N", "rounds ahead whose halves are shown (default 3)"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanIsolateOptions = joined(
+    {kClusterHosts,
+     kClusterTor,
+     kClusterPod,
+     {"smallest", "N", "hosts that the reference model needs at the least (default 1)"},
+     {"gpus-per-host", "N", "GPUs of a host, for {nproc} and {world} (default 8)"},
+     {"command", "TEXT",
+      "command of a half: {hosts} {hostlist} {first} {nnodes} {nproc} {world} {tag}"},
+     {"state", "FILE", "what this command printed with --json, to go on from"},
+     {"outcome", "NAME=OUTCOME", "pass, fail, or 2/5: two failures in five runs (may be repeated)"},
+     {"depth", "N", "rounds ahead whose halves are shown (default 3)"}},
+    kPlanDatabase, kPlanOptions);
 
 std::string listed(const IsolateState& state, const HostSet& set) {
   std::vector<std::string> names;
@@ -96,7 +93,7 @@ std::string text_of(const IsolateState& state, std::int64_t depth,
   int wave = 0;
   for (const plan::IsolateTest& test : [&] {
          auto tests = plan::tests_of(state);
-         sort_rows(tests, [](const auto& a, const auto& b) { return a.wave < b.wave; });
+         sort_by(tests, [](const auto& a) { return a.wave; });
          return tests;
        }()) {
     if (test.wave != wave) {
@@ -299,8 +296,8 @@ Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments
   std::vector<plan::IsolateHost> hosts;
   for (std::size_t i = 0; i < cluster.hosts.size(); ++i)
     hosts.push_back({cluster.hosts[i], cluster.tor[i], cluster.pod[i]});
-  const auto unknown = std::count_if(hosts.begin(), hosts.end(),
-                                     [](const auto& h) { return h.tor.empty() && h.pod.empty(); });
+  const auto unknown =
+      std::ranges::count_if(hosts, [](const auto& h) { return h.tor.empty() && h.pod.empty(); });
   if (unknown > 0)
     remark(arguments, fmt::format("no switch is known for {} of {} hosts: halves may share links "
                                   "that is not known (--tor, --pod)",
@@ -317,8 +314,7 @@ Result<Exit> run_plan_isolate(const Arguments& arguments) {
   CULPRIT_TRY(state, state_of(input, arguments, known_gpus));
   CULPRIT_TRY(gpus, input.integer("gpus-per-host", known_gpus.value_or(8), 1, 1024));
   if (!known_gpus && !input.has("gpus-per-host") &&
-      (command.find("{nproc}") != std::string::npos ||
-       command.find("{world}") != std::string::npos))
+      (contains(command, "{nproc}") || contains(command, "{world}")))
     remark(arguments, kAssumedGpus);
   std::map<std::string, bool> failed;
   for (const auto& [test, text] : given) {

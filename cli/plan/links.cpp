@@ -24,20 +24,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kPlanLinksOptions[] = {
-    kClusterHosts,
-    {"topology", "KIND", "ring, tree or both (default: both, as NCCL uses either)"},
-    {"parent", "CHILD=PARENT",
-     "the tree as it ran (may be repeated); else NCCL's two binary trees"},
-    {"command", "TEXT", "command of a link: {from} and {to} are the hosts"},
-    {"times", "FILE",
-     "what the links took: a table of from, to and time or bandwidth; says who is slow"},
-    {"all", nullptr, "print all links"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanLinksOptions =
+    joined({kClusterHosts,
+            {"topology", "KIND", "ring, tree or both (default: both, as NCCL uses either)"},
+            {"parent", "CHILD=PARENT",
+             "the tree as it ran (may be repeated); else NCCL's two binary trees"},
+            {"command", "TEXT", "command of a link: {from} and {to} are the hosts"},
+            {"times", "FILE",
+             "what the links took: a table of from, to and time or bandwidth; says who is slow"},
+            {"all", nullptr, "print all links"}},
+           kPlanDatabase, kPlanOptions);
 constexpr const char* kDefaultCommand =
     "ssh {to} 'ib_write_bw -a -F --report_gbits' & sleep 2; ssh {from} ib_write_bw -a -F "
     "--report_gbits {to}; wait";
@@ -66,8 +62,7 @@ Result<std::vector<std::size_t>> parents_of(const PlanInput& input,
       hosts.push_back(child);
       hosts.push_back(parent);
     }
-    sort_rows(hosts);
-    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+    sort_unique(hosts);
   }
   std::map<std::string, std::size_t> at;
   for (std::size_t i = 0; i < hosts.size(); ++i) at.emplace(hosts[i], i);
@@ -215,15 +210,13 @@ Result<Measured> read_times(const Arguments& arguments, const std::string& path)
   for (std::size_t r = 0; r < table.rows; ++r)
     for (const auto* end : {from, to})
       if (!end->cells[r].empty()) out.hosts.emplace_back(end->cells[r]);
-  sort_rows(out.hosts);
-  out.hosts.erase(std::unique(out.hosts.begin(), out.hosts.end()), out.hosts.end());
+  sort_unique(out.hosts);
   if (out.hosts.size() > kMostHosts)
     return fail(fmt::format("{} hosts are more than {}", out.hosts.size(), kMostHosts))
         .at({path, 1})
         .hint("one table for each part of the network");
   const auto at = [&](std::string_view name) {
-    return static_cast<std::size_t>(std::lower_bound(out.hosts.begin(), out.hosts.end(), name) -
-                                    out.hosts.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(out.hosts, name) - out.hosts.begin());
   };
   const auto* size = table.named({"bytes", "size", "sizebytes", "mb", "sizemb", "message"});
   std::vector<plan::LinkTime> times;

@@ -22,16 +22,12 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostLinesOfPlanMicrobatch = 32;  // of groups, for people
 
-constexpr OptionSpec kPlanMicrobatchOptions[] = {
-    {"times", "T,T,...", "milliseconds of one micro-batch, for each data-parallel group"},
-    {"micro-batches", "N", "micro-batches of a step, over all groups"},
-    {"pp", "N",
-     "pipeline stages: every group's number is a multiple (1F1B; default 1, or the job's)"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanMicrobatchOptions = joined(
+    {{"times", "T,T,...", "milliseconds of one micro-batch, for each data-parallel group"},
+     {"micro-batches", "N", "micro-batches of a step, over all groups"},
+     {"pp", "N",
+      "pipeline stages: every group's number is a multiple (1F1B; default 1, or the job's)"}},
+    kPlanDatabase, kPlanOptions);
 
 // What the plan is made of, and where each part is from.
 struct Question {
@@ -76,7 +72,7 @@ std::string text_of(const Question& question, const plan::MicrobatchPlan& plan) 
       "\n  A group's mean gradient counts with its weight (its part of the\n  micro-batches), else "
       "the loss changes.\n";
   for (const std::string& note : question.notes)
-    out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
+    out += report::paragraph("note: ", report::visible(note), 74, 6);
   return out;
 }
 
@@ -109,8 +105,8 @@ struct SlowGroups {
 SlowGroups slow_groups(const std::vector<diagnose::SlowSpell>& spells, const plan::Shape& shape,
                        std::size_t dp) {
   SlowGroups out;
-  const bool now = std::any_of(spells.begin(), spells.end(),
-                               [](const diagnose::SlowSpell& s) { return !s.over; });
+  const bool now =
+      std::ranges::any_of(spells, [](const diagnose::SlowSpell& s) { return !s.over; });
   for (const diagnose::SlowSpell& s : spells) {
     if (now && s.over) continue;
     if (s.ranks.empty()) {

@@ -22,23 +22,20 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostLinesOfPlanMitigate = 24;  // of intervals, for people
 constexpr double kMostMs = 1e12;
 
-constexpr OptionSpec kPlanMitigateOptions[] = {
-    {"interval", "START,END,SLOW,HEALTHY",
-     "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file objects "
-     "with the keys start, end, slow_ms, healthy_ms"},
-    {"cause", "CAUSE",
-     "computation, communication or unknown (default, or what the incident tells)"},
-    {"microbatch-cost-ms", "MS", "price of new micro-batches, S2 (default 5000)"},
-    {"microbatch-helps", "P", "the share of slow computation they remove (default 0.7)"},
-    {"topology-cost-ms", "MS", "price of a new topology, S3 (default 60000)"},
-    {"topology-helps", "P",
-     "the share it removes of slow communication (default 0.5), and of slow computation"},
-    {"restart-cost-ms", "MS", "price of checkpoint and restart, S4 (default 600000)"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanMitigateOptions =
+    joined({{"interval", "START,END,SLOW,HEALTHY",
+             "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file "
+             "objects "
+             "with the keys start, end, slow_ms, healthy_ms"},
+            {"cause", "CAUSE",
+             "computation, communication or unknown (default, or what the incident tells)"},
+            {"microbatch-cost-ms", "MS", "price of new micro-batches, S2 (default 5000)"},
+            {"microbatch-helps", "P", "the share of slow computation they remove (default 0.7)"},
+            {"topology-cost-ms", "MS", "price of a new topology, S3 (default 60000)"},
+            {"topology-helps", "P",
+             "the share it removes of slow communication (default 0.5), and of slow computation"},
+            {"restart-cost-ms", "MS", "price of checkpoint and restart, S4 (default 600000)"}},
+           kPlanDatabase, kPlanOptions);
 
 std::string time(double ms) {
   return ms < 1000      ? fmt::format("{:.0f} ms", ms)
@@ -98,7 +95,7 @@ std::string text_of(const plan::MitigationReplay& replay, const std::vector<std:
     out += fmt::format("  and {} more intervals: --format json has all\n",
                        replay.intervals.size() - kMostLinesOfPlanMitigate);
   for (const std::string& note : notes)
-    out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
+    out += report::paragraph("note: ", report::visible(note), 74, 6);
   return out;
 }
 
@@ -151,8 +148,7 @@ std::string due_now(const plan::IntervalReplay& one, const std::vector<std::stri
                                       one.taken.back().iteration);
   if (one.taken.size() >= ladder.size()) return out;
   const std::string& name = ladder[one.taken.size()];
-  const auto next = std::find_if(strategies.begin(), strategies.end(),
-                                 [&](const plan::Strategy& s) { return s.name == name; });
+  const auto next = std::ranges::find(strategies, name, &plan::Strategy::name);
   return out + (next == strategies.end() ? ""
                                          : fmt::format("; if it goes on, {} when {} are lost", name,
                                                        time(next->cost_ms)));
@@ -230,7 +226,7 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
   }
   CULPRIT_TRY(cause_name, input.text("cause", known_cause));
   const std::vector<std::string> causes{"computation", "communication", "unknown"};
-  const auto cause = std::find(causes.begin(), causes.end(), cause_name);
+  const auto cause = std::ranges::find(causes, cause_name);
   if (cause == causes.end()) {
     const std::string near = schema::nearest(cause_name, causes);
     return input
@@ -243,7 +239,7 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
               plan::replay_mitigation(intervals, strategies,
                                       static_cast<plan::SlowCause>(cause - causes.begin())));
   if (intervals.empty() && !input.wants_json()) {
-    print("Nothing to act on: " + report::wrapped(report::visible(notes.front()), 76, 2) + "\n");
+    print(report::paragraph("Nothing to act on: ", report::visible(notes.front()), 76, 2));
     return Exit::finished;
   }
   if (names_plan_incident(arguments) && !input.has("cause") && known_cause != "unknown")

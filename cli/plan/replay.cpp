@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 #include "store/fleet.hpp"
 #include "fleet/document.hpp"
@@ -52,7 +53,7 @@ std::string groups_text(const ReplayDocument& d, int phase, bool all) {
   std::vector<const plan::ReplayGroup*> groups;
   for (const plan::ReplayGroup& g : d.plan.tests)
     if (g.phase == phase) groups.push_back(&g);
-  sort_rows(groups, [](const auto* a, const auto* b) { return a->wave < b->wave; });
+  sort_by(groups, [](const auto* a) { return a->wave; });
   for (const plan::ReplayGroup* g : groups) {
     if (!all && shown == kMostPrintedOfReplay) {
       ++hidden;
@@ -126,61 +127,40 @@ Result<std::string> plan_text(const ReplayDocument& d, bool all) {
       "replay solve --plan plan.json{} --rest pass\n",
       failed);
   for (const std::string& note : plan.notes)
-    out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
+    out += report::paragraph("note: ", report::visible(note), 74, 6);
   return out;
 }
 
-constexpr OptionSpec kMachines{"machines", "N", "number of machines, when they have no names"};
-constexpr OptionSpec kTp{"tp", "N", "tensor-parallel size (default: the GPUs of a machine)"};
-constexpr OptionSpec kPp{"pp", "N", "pipeline stages"};
-constexpr OptionSpec kCp{"cp", "N", "context-parallel size"};
-constexpr OptionSpec kDp{
-    "dp", "N", "data-parallel size of the job; with --pp it gives the number of machines"};
-constexpr OptionSpec kGpus{"gpus-per-host", "N", "GPUs of a machine (default 8)"};
-constexpr OptionSpec kK{"k", "N", "group size in replicas (default: the smallest that is unique)"};
-constexpr OptionSpec kMinDp{"min-dp", "N", "smallest data-parallel size of a replay"};
-constexpr OptionSpec kSpares{"spares", "LIST",
-                             "hosts known to be good that fill up groups, or their number"};
-constexpr OptionSpec kCleared{"cleared", "LIST",
-                              "hosts of the job that are cleared: no suspects, used as spares"};
-constexpr OptionSpec kShows{
-    "shows", "P", "how often a replay with the faulty machine shows the fault (default 1)"};
-constexpr OptionSpec kConfidence{"confidence", "P", "how sure the answer must be (default 0.95)"};
-constexpr OptionSpec kRepeats{"repeats", "N",
-                              "runs of each replay (default: what --shows and --confidence need)"};
-constexpr OptionSpec kMinutes{"minutes", "M", "minutes of one replay (default 30)"};
-constexpr OptionSpec kCommand{
-    "command", "TEXT",
-    "command of a group: {hosts} {hostlist} {first} {nnodes} {nproc} {world} {tp} {pp} {dp} {tag}"};
-
-constexpr OptionSpec kPlanOptions[] = {
+constexpr OptionSpec kReplayOptions[] = {
     kClusterHosts,
-    kMachines,
-    kTp,
-    kPp,
-    kCp,
-    kDp,
-    kGpus,
-    kK,
-    kMinDp,
-    kSpares,
-    kCleared,
-    kShows,
-    kConfidence,
-    kRepeats,
-    kMinutes,
-    kCommand,
-    {"script", nullptr, "print a Slurm batch script of all replays instead"},
-    {"all", nullptr, "print all groups"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
+    {"machines", "N", "number of machines, when they have no names"},
+    {"tp", "N", "tensor-parallel size (default: the GPUs of a machine)"},
+    {"pp", "N", "pipeline stages"},
+    {"cp", "N", "context-parallel size"},
+    {"dp", "N", "data-parallel size of the job; with --pp it gives the number of machines"},
+    {"gpus-per-host", "N", "GPUs of a machine (default 8)"},
+    {"k", "N", "group size in replicas (default: the smallest that is unique)"},
+    {"min-dp", "N", "smallest data-parallel size of a replay"},
+    {"spares", "LIST", "hosts known to be good that fill up groups, or their number"},
+    {"cleared", "LIST", "hosts of the job that are cleared: no suspects, used as spares"},
+    {"shows", "P", "how often a replay with the faulty machine shows the fault (default 1)"},
+    {"confidence", "P", "how sure the answer must be (default 0.95)"},
+    {"repeats", "N", "runs of each replay (default: what --shows and --confidence need)"},
+    {"minutes", "M", "minutes of one replay (default 30)"},
+    {"command", "TEXT",
+     "command of a group: {hosts} {hostlist} {first} {nnodes} {nproc} {world} {tp} {pp} {dp} "
+     "{tag}"},
 };
+
+constexpr auto kReplayPlanOptions =
+    joined(kReplayOptions,
+           {{"script", nullptr, "print a Slurm batch script of all replays instead"},
+            {"all", nullptr, "print all groups"}},
+           kPlanDatabase, kPlanOptions);
 
 bool is_number(const std::string& text) {
   return !text.empty() && text.size() < 10 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 constexpr std::int64_t kMostSize = 1 << 20;  // of a dimension
@@ -249,7 +229,7 @@ Result<std::vector<std::string>> name_machines(const PlanInput& input,
         .hint("leave --machines out: the hosts are counted");
   std::vector<std::string> good;
   for (const std::string& host : cleared) {
-    const auto it = std::find(hosts.begin(), hosts.end(), host);
+    const auto it = std::ranges::find(hosts, host);
     if (it == hosts.end())
       return input.complaint("cleared", fmt::format("has {}, which is none of the hosts", host))
           .hint("hosts of other jobs that are known to be good are --spares");
@@ -257,8 +237,7 @@ Result<std::vector<std::string>> name_machines(const PlanInput& input,
     hosts.erase(it);
   }
   for (const std::string& host : spares) {
-    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end() ||
-        std::find(good.begin(), good.end(), host) != good.end())
+    if (contains(hosts, host) || contains(good, host))
       return input
           .complaint("spares",
                      fmt::format("has {}, which is a host of the job or named twice", host))
@@ -315,7 +294,7 @@ Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& ar
 }
 
 Result<Exit> run_replay_plan(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanOptions));
+  CULPRIT_TRY(input, PlanInput::read(arguments, kReplayPlanOptions));
   CULPRIT_TRY(document, make_document(input, arguments));
   if (arguments.has("script")) {
     if (document.hosts.empty())
@@ -337,37 +316,18 @@ Result<Exit> run_replay_plan(const Arguments& arguments) {
   return Exit::finished;
 }
 
-constexpr OptionSpec kSolveOptions[] = {
-    {"plan", "FILE",
-     "what `replay plan --json` or `replay solve --json` printed; else the options of `replay "
-     "plan`"},
-    {"outcome", "NAME=OUTCOME",
-     "pass, fail, or 2/5: two failures in five runs (may be repeated; runs add up)"},
-    {"outcomes", "FILE", "outcomes from a file: lines NAME=OUTCOME, or a JSON object"},
-    {"rest", "pass", "groups that are not named passed"},
-    {"fleet", "FILE",
-     "a fleet database: machines that failed more often than others are likelier before any test"},
-    kClusterHosts,
-    kMachines,
-    kTp,
-    kPp,
-    kCp,
-    kDp,
-    kGpus,
-    kK,
-    kMinDp,
-    kSpares,
-    kCleared,
-    kShows,
-    kConfidence,
-    kRepeats,
-    kMinutes,
-    kCommand,
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kSolveOptions = joined(
+    {{"plan", "FILE",
+      "what `replay plan --json` or `replay solve --json` printed; else the options of `replay "
+      "plan`"},
+     {"outcome", "NAME=OUTCOME",
+      "pass, fail, or 2/5: two failures in five runs (may be repeated; runs add up)"},
+     {"outcomes", "FILE", "outcomes from a file: lines NAME=OUTCOME, or a JSON object"},
+     {"rest", "pass", "groups that are not named passed"},
+     {"fleet", "FILE",
+      "a fleet database: machines that failed more often than others are likelier before any "
+      "test"}},
+    kReplayOptions, kPlanDatabase, kPlanOptions);
 
 Result<> read_outcomes(const std::string& path, ReplayDocument& document) {
   CULPRIT_TRY(text, read_plan_file(path));
@@ -444,7 +404,7 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
       break;
   }
   for (const std::string& why : solution.why)
-    out += "  " + report::wrapped(report::visible(why), 78, 4) + "\n";
+    out += report::paragraph("  ", report::visible(why), 78, 4);
   if (solution.candidates.size() > solution.found) {
     out += "\n";
     for (const plan::ReplayCandidate& c : solution.candidates) {
@@ -466,7 +426,7 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
   }
   if (!solution.advice.empty()) out += "\nNext\n";
   for (const std::string& advice : solution.advice)
-    out += "  " + report::wrapped(report::visible(advice), 78, 4) + "\n";
+    out += report::paragraph("  ", report::visible(advice), 78, 4);
   for (const plan::ReplayGroup& g : solution.third_phase) out += group_line(d, g);
   if (!solution.third_phase.empty())
     out += "  their outcomes go to the plan that --json prints with this answer\n";
@@ -494,7 +454,7 @@ Result<Exit> run_solve(const Arguments& arguments) {
     CULPRIT_TRY(made, make_document(input, arguments, true));
     document = std::move(made);
   } else {
-    for (const OptionSpec& option : kPlanOptions)
+    for (const OptionSpec& option : kReplayPlanOptions)
       if (const std::string name =
               std::string(option.name).substr(0, std::string(option.name).find(','));
           input.has(name) && name != "shows" && name != "confidence" && name != "input" &&
@@ -548,7 +508,7 @@ constinit const Command kReplayPlan{
     "one\n"
     "  group of each, their common machine has it. TP and PP stay, only the data-parallel size "
     "shrinks.\n",
-    kPlanOptions,
+    kReplayPlanOptions,
     run_replay_plan};
 constinit const Command kReplaySolve{
     "replay solve",

@@ -1,13 +1,13 @@
 #include "replay_document.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "model/json.hpp"
 #include "input.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::cli {
@@ -73,7 +73,7 @@ class Reader {
       out.push_back(static_cast<plan::MachineIndex>(one.get<std::uint64_t>()));
     }
     sort_rows(out);
-    if (std::adjacent_find(out.begin(), out.end()) != out.end())
+    if (std::ranges::adjacent_find(out) != out.end())
       complain(fmt::format("{}{} has a machine twice", where_, key));
     return out;
   }
@@ -162,7 +162,7 @@ std::string read_test(const json& one, const std::string& where, std::int64_t al
   if (g.name.empty() || !names.insert(g.name).second) return where + "name is missing or taken";
   if (g.members.empty()) return where + "machines is empty";
   for (const plan::MachineIndex x : g.borrowed)
-    if (std::binary_search(g.members.begin(), g.members.end(), x))
+    if (std::ranges::binary_search(g.members, x))
       return where + "borrowed has a machine of its own group";
   if (failures > runs) return where + "failures are more than runs";
   out.outcome = {runs, failures};
@@ -299,8 +299,8 @@ Result<plan::ReplayOutcome> parse_outcome(const std::string& text) {
   if (text == "fail") return plan::ReplayOutcome{1, 1};
   const auto number = [&](std::size_t begin, std::size_t end) {
     std::int64_t value = -1;
-    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
-    return error == std::errc{} && stop == text.data() + end && begin < end && value <= kMostRuns
+    return parse_whole(std::string_view(text).substr(begin, end - begin), value) &&
+                   value <= kMostRuns
                ? value
                : -1;
   };

@@ -16,18 +16,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kPlanReplicasOptions[] = {
-    {"mtbf-min", "MIN", "minutes between failures of the whole job (default 18)"},
-    {"stall-min", "MIN", "minutes for which a failure stops all replicas (default 3)"},
-    {"repair-min", "MIN",
-     "minutes until the failed replica, or a synchronous job, trains again (default 10)"},
-    {"replicas", "N", "replicas (default 12)"},
-    {"failures", "N", "failures to simulate (default 200000; 0: none)"},
-    {"seed", "N", "of the simulation (default 1)"},
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanReplicasOptions =
+    joined({{"mtbf-min", "MIN", "minutes between failures of the whole job (default 18)"},
+            {"stall-min", "MIN", "minutes for which a failure stops all replicas (default 3)"},
+            {"repair-min", "MIN",
+             "minutes until the failed replica, or a synchronous job, trains again (default 10)"},
+            {"replicas", "N", "replicas (default 12)"},
+            {"failures", "N", "failures to simulate (default 200000; 0: none)"},
+            {"seed", "N", "of the simulation (default 1)"}},
+           kPlanOptions);
 
 struct Row {
   std::int64_t replicas;
@@ -36,8 +33,7 @@ struct Row {
 
 Result<std::vector<Row>> rows_of(plan::ReplicaParams p) {
   std::vector<std::int64_t> counts{2, 4, 8, 16, 32, 64, p.replicas};
-  sort_rows(counts);
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  sort_unique(counts);
   std::vector<Row> out;
   for (const std::int64_t n : counts) {
     p.replicas = n;

@@ -1,11 +1,11 @@
 #include "shape.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "analyze/facts/topology.hpp"
+#include "model/number.hpp"
 #include "model/ranges.hpp"
 #include "from_incident.hpp"
 #include "model/sort.hpp"
@@ -65,13 +65,12 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     const std::int64_t ranks = sane.ranks();
     std::vector<std::string> names;
     for (const auto& [rank, name] : topology.host_of) names.push_back(name);
-    sort_rows(names);
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+    sort_unique(names);
     for (std::int64_t r = 0; r < ranks; ++r) {
       const auto it = topology.host_of.find(Rank(r));
       if (it == topology.host_of.end()) break;
-      host.push_back(static_cast<std::int32_t>(
-          std::lower_bound(names.begin(), names.end(), it->second) - names.begin()));
+      host.push_back(
+          static_cast<std::int32_t>(std::ranges::lower_bound(names, it->second) - names.begin()));
     }
     if (static_cast<std::int64_t>(host.size()) == ranks)
       out.hosts = std::move(names);
@@ -127,11 +126,9 @@ Result<std::vector<Rank>> ranks_named(const PlanInput& input, const std::string&
     if (const std::size_t slash = word.find('/'); slash != std::string::npos) {
       // Groups are numbered by their first rank, as parallel_groups() does.
       std::int64_t wanted = -1, stride = 1;
-      const auto [end, error] =
-          std::from_chars(word.data() + slash + 1, word.data() + word.size(), wanted);
+      const bool numbered = parse_whole(std::string_view(word).substr(slash + 1), wanted);
       for (const plan::Dimension& d : job.shape.dimensions) {
-        if (d.name == word.substr(0, slash) && error == std::errc{} &&
-            end == word.data() + word.size() && wanted >= 0 && wanted < ranks / d.size)
+        if (d.name == word.substr(0, slash) && numbered && wanted >= 0 && wanted < ranks / d.size)
           for (std::int64_t i = 0; i < d.size; ++i)
             out.push_back(Rank(wanted / stride * stride * d.size + wanted % stride + i * stride));
         stride *= d.size;
@@ -146,8 +143,7 @@ Result<std::vector<Rank>> ranks_named(const PlanInput& input, const std::string&
                      fmt::format("names '{}', which is not a rank, host or group of the job", word))
           .hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
   }
-  sort_rows(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  sort_unique(out);
   return out;
 }
 

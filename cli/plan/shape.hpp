@@ -29,13 +29,12 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments);
 Result<std::vector<Rank>> ranks_named(const PlanInput& input, const std::string& option,
                                       const JobShape& job);
 
-inline constexpr OptionSpec kShapeTp{"tp", "N", "size of the tensor-parallel groups (default 1)"};
-inline constexpr OptionSpec kShapePp{"pp", "N", "pipeline stages (default 1)"};
-inline constexpr OptionSpec kShapeDp{"dp", "N", "data-parallel replicas (default 1)"};
-inline constexpr OptionSpec kShapeCp{"cp", "N", "size of the context-parallel groups (default 1)"};
-inline constexpr OptionSpec kShapeOrder{
-    "order", "ORDER", "how ranks run through the dimensions, fastest first (default tp-cp-dp-pp)"};
-inline constexpr OptionSpec kShapeHost{"gpus-per-host", "N",
-                                       "ranks of one host, which are consecutive (default 8)"};
+inline constexpr OptionSpec kShapeOptions[] = {
+    {"tp", "N", "size of the tensor-parallel groups (default 1)"},
+    {"pp", "N", "pipeline stages (default 1)"},
+    {"dp", "N", "data-parallel replicas (default 1)"},
+    {"cp", "N", "size of the context-parallel groups (default 1)"},
+    {"order", "ORDER", "how ranks run through the dimensions, fastest first (default tp-cp-dp-pp)"},
+    {"gpus-per-host", "N", "ranks of one host, which are consecutive (default 8)"}};
 
 }  // namespace culprit::cli

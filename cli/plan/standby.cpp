@@ -21,22 +21,19 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kPlanStandbyOptions[] = {
-    {"machines", "N", "machines of the job"},
-    {"failure-rate", "P", "failures of one machine a day (default 0.0012)"},
-    {"from", "FILE", "a fleet database: its failures give the rate, and its machines their number"},
-    {"percentile", "P", "how often a day must not need more (default 0.99)"},
-    {"gpus-per-host", "N", "GPUs of a machine, for what idles (default 8)"},
-    {"wake-s", "S", "seconds until a woken standby trains (default 54)"},
-    {"reschedule-s", "S", "seconds when the evicted machines only are replaced (default 300)"},
-    {"requeue-s", "S", "seconds when the whole job is queued again (default 600)"},
-    {"catastrophe", "P", "share of failures that take a whole switch (default 0.01)"},
-    {"catastrophe-machines", "N", "machines below such a switch (default 32)"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanStandbyOptions = joined(
+    {{"machines", "N", "machines of the job"},
+     {"failure-rate", "P", "failures of one machine a day (default 0.0012)"},
+     {"from", "FILE",
+      "a fleet database: its failures give the rate, and its machines their number"},
+     {"percentile", "P", "how often a day must not need more (default 0.99)"},
+     {"gpus-per-host", "N", "GPUs of a machine, for what idles (default 8)"},
+     {"wake-s", "S", "seconds until a woken standby trains (default 54)"},
+     {"reschedule-s", "S", "seconds when the evicted machines only are replaced (default 300)"},
+     {"requeue-s", "S", "seconds when the whole job is queued again (default 600)"},
+     {"catastrophe", "P", "share of failures that take a whole switch (default 0.01)"},
+     {"catastrophe-machines", "N", "machines below such a switch (default 32)"}},
+    kPlanDatabase, kPlanOptions);
 
 // What a fleet's own failures say.
 struct FleetMeasure {
@@ -67,8 +64,8 @@ std::string sentence_of(const FleetMeasure& m) {
 std::string text_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus,
                     const std::string& counted, bool assumed,
                     const std::optional<FleetMeasure>& measured) {
-  const auto chosen = std::find_if(plan.choices.begin(), plan.choices.end(),
-                                   [&](const auto& c) { return c.standbys == plan.standbys; });
+  const auto chosen =
+      std::ranges::find(plan.choices, plan.standbys, &plan::StandbyChoice::standbys);
   std::string out = fmt::format(
       "{} warm standby{} for {} machine{}: {:.3f} % of days need no more\n", plan.standbys,
       plan.standbys == 1 ? "" : "s", p.machines, p.machines == 1 ? "" : "s", chosen->enough * 100);

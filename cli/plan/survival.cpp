@@ -27,20 +27,11 @@ namespace {
 using nlohmann::ordered_json;
 using Why = plan::SurvivalAnswer::Why;
 
-constexpr OptionSpec kPlanSurvivalOptions[] = {
-    kShapeTp,
-    kShapePp,
-    kShapeDp,
-    kShapeCp,
-    kShapeOrder,
-    kShapeHost,
-    {"evict", "NAMES", "hosts or ranks at fault; else those that the verdict names"},
-    {"spares", "N", "machines that stand by (default 1)"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanSurvivalOptions =
+    joined(kShapeOptions,
+           {{"evict", "NAMES", "hosts or ranks at fault; else those that the verdict names"},
+            {"spares", "N", "machines that stand by (default 1)"}},
+           kPlanDatabase, kPlanOptions);
 
 // The verdict of the incident, as its document has it.
 struct Judged {

@@ -18,26 +18,18 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostLinesOfPlanTopology = 64;  // of moves, for people
 
-constexpr OptionSpec kPlanTopologyOptions[] = {
-    {"straggler", "RANK,SLOWDOWN",
-     "a rank that takes SLOWDOWN times as long (may be repeated); in a file objects with the keys "
-     "rank, slowdown"},
-    {"congested", "HOST,HOST", "a congested link, by its two hosts"},
-    kShapeTp,
-    kShapePp,
-    kShapeDp,
-    kShapeCp,
-    kShapeOrder,
-    kShapeHost,
-    {"micro-batches", "N", "micro-batches of one replica in a step (default 8)"},
-    {"end-load", "F", "time of the first and last stage against the others (default 1)"},
-    {"dp-mb", "MB", "what a GPU sends in a step for data parallelism (default 10000)"},
-    {"pp-mb", "MB", "what it sends to the next stage (default 100)"},
-    kPlanDatabase,
-    kPlanInput,
-    kPlanFormat,
-    kPlanJson,
-};
+constexpr auto kPlanTopologyOptions = joined(
+    {{"straggler", "RANK,SLOWDOWN",
+      "a rank that takes SLOWDOWN times as long (may be repeated); in a file objects with the "
+      "keys "
+      "rank, slowdown"},
+     {"congested", "HOST,HOST", "a congested link, by its two hosts"}},
+    kShapeOptions,
+    {{"micro-batches", "N", "micro-batches of one replica in a step (default 8)"},
+     {"end-load", "F", "time of the first and last stage against the others (default 1)"},
+     {"dp-mb", "MB", "what a GPU sends in a step for data parallelism (default 10000)"},
+     {"pp-mb", "MB", "what it sends to the next stage (default 100)"}},
+    kPlanDatabase, kPlanOptions);
 
 std::string text_of(const JobShape& job, const plan::TopologyPlan& plan) {
   std::string out;
