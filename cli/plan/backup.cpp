@@ -149,9 +149,8 @@ Result<Exit> run_plan_backup(const Arguments& arguments) {
   const auto risks = plan::group_risks(job.shape, plan);
   CULPRIT_TRY(guilty, ranks_named(input, "guilty", job));
   plan::BlastParams costs;
-  CULPRIT_TRY(spares, input.integer("spares", costs.spares, 0, 1'000'000'000));
-  CULPRIT_TRY(out_h, input.real("out-h", costs.out_h, 0, 1e6));
-  costs.spares = spares, costs.out_h = out_h;
+  CULPRIT_CHECK(input.set("spares", costs.spares, 0, 1'000'000'000));
+  CULPRIT_CHECK(input.set("out-h", costs.out_h, 0, 1e6));
   CULPRIT_TRY(blast, plan::blast_radius(job.shape, plan, evicted, guilty, costs));
   print(input.wants_json()
             ? identified(json_of(job, plan, risks, survival, blast, !evicted.empty()))

@@ -211,6 +211,19 @@ Result<double> PlanInput::real(const std::string& name, double otherwise, double
   return value;
 }
 
+Result<> PlanInput::set(const std::string& name, std::int64_t& place, std::int64_t low,
+                        std::int64_t high) const {
+  CULPRIT_TRY(value, integer(name, place, low, high));
+  place = value;
+  return {};
+}
+
+Result<> PlanInput::set(const std::string& name, double& place, double low, double high) const {
+  CULPRIT_TRY(value, real(name, place, low, high));
+  place = value;
+  return {};
+}
+
 Result<std::string> PlanInput::text(const std::string& name, const std::string& otherwise) const {
   if (const json* n = node(name)) {
     if (!n->is_string()) return complaint(name, fmt::format("takes a text, not {}", shown(*n)));

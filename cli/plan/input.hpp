@@ -50,6 +50,10 @@ class PlanInput {
                                std::int64_t high) const;
   Result<double> real(const std::string& name, double otherwise, double low, double high) const;
   Result<std::string> text(const std::string& name, const std::string& otherwise = "") const;
+  // The same into a place, which has the default already.
+  Result<> set(const std::string& name, std::int64_t& place, std::int64_t low,
+               std::int64_t high) const;
+  Result<> set(const std::string& name, double& place, double low, double high) const;
   // Many: "1.5,2,3" or [1.5, 2, 3].
   Result<std::vector<double>> reals(const std::string& name, double low, double high,
                                     std::size_t most) const;

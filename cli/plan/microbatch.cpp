@@ -198,10 +198,9 @@ Result<Exit> run_plan_microbatch(const Arguments& arguments) {
   Question question;
   CULPRIT_TRY(t, input.reals("times", 1e-9, 1e12, 10'000'000));
   question.times = std::move(t);
-  CULPRIT_TRY(
-      all, input.integer("micro-batches", 0, 1 - !input.has("micro-batches"), 1'000'000'000'000));
-  CULPRIT_TRY(pp, input.integer("pp", 1, 1, 1'000'000));
-  question.all = all, question.pp = pp;
+  CULPRIT_CHECK(input.set("micro-batches", question.all, input.has("micro-batches") ? 1 : 0,
+                          1'000'000'000'000));
+  CULPRIT_CHECK(input.set("pp", question.pp, 1, 1'000'000));
   if (names_plan_incident(arguments)) CULPRIT_CHECK(from_incident(arguments, input, question));
   if (question.times.empty())
     return usage_error("plan microbatch needs the time of a micro-batch for each group")

@@ -174,17 +174,12 @@ Result<std::vector<plan::SlowInterval>> given_intervals(const PlanInput& input) 
 
 Result<std::vector<plan::Strategy>> given_strategies(const PlanInput& input) {
   auto strategies = plan::default_strategies();
-  CULPRIT_TRY(micro_cost, input.real("microbatch-cost-ms", strategies[0].cost_ms, 0, kMostMs));
-  CULPRIT_TRY(micro_helps, input.real("microbatch-helps", strategies[0].helps_computation, 0, 1));
-  CULPRIT_TRY(topology_cost, input.real("topology-cost-ms", strategies[1].cost_ms, 0, kMostMs));
-  CULPRIT_TRY(topology_computation,
-              input.real("topology-helps", strategies[1].helps_computation, 0, 1));
-  CULPRIT_TRY(topology_communication,
-              input.real("topology-helps", strategies[1].helps_communication, 0, 1));
+  CULPRIT_CHECK(input.set("microbatch-cost-ms", strategies[0].cost_ms, 0, kMostMs));
+  CULPRIT_CHECK(input.set("microbatch-helps", strategies[0].helps_computation, 0, 1));
+  CULPRIT_CHECK(input.set("topology-cost-ms", strategies[1].cost_ms, 0, kMostMs));
+  CULPRIT_CHECK(input.set("topology-helps", strategies[1].helps_computation, 0, 1));
+  CULPRIT_CHECK(input.set("topology-helps", strategies[1].helps_communication, 0, 1));
   CULPRIT_TRY(restart_cost, input.real("restart-cost-ms", strategies[2].cost_ms, 0, kMostMs));
-  strategies[0].cost_ms = micro_cost, strategies[0].helps_computation = micro_helps;
-  strategies[1].cost_ms = topology_cost, strategies[1].helps_computation = topology_computation,
-  strategies[1].helps_communication = topology_communication;
   strategies[2].cost_ms = restart_cost;
   return strategies;
 }

@@ -167,23 +167,25 @@ constexpr std::int64_t kMostSize = 1 << 20;  // of a dimension
 
 // What the options say of the job and the tests, machines apart.
 Result<plan::ReplayParams> given_params(const PlanInput& input, const Cluster& cluster) {
-  plan::ReplayParams p;
-  CULPRIT_TRY(gpus, input.integer("gpus-per-host", cluster.gpus.value_or(8), 1, 1024));
-  CULPRIT_TRY(tp, input.integer("tp", cluster.tp.value_or(0), 1 - !input.has("tp"), kMostSize));
-  CULPRIT_TRY(pp, input.integer("pp", cluster.pp.value_or(1), 1, kMostSize));
-  CULPRIT_TRY(cp, input.integer("cp", cluster.cp.value_or(1), 1, kMostSize));
-  CULPRIT_TRY(dp, input.integer("dp", cluster.dp.value_or(0), 1 - !input.has("dp"), kMostSize));
-  CULPRIT_TRY(k, input.integer("k", 0, 1 - !input.has("k"), kMostSize));
-  CULPRIT_TRY(min_dp, input.integer("min-dp", 1, 1, kMostSize));
-  CULPRIT_TRY(shows, input.real("shows", 1, 1e-6, 1));
-  CULPRIT_TRY(confidence, input.real("confidence", 0.95, 1e-6, 1 - 1e-9));
-  CULPRIT_TRY(repeats, input.integer("repeats", 0, 1 - !input.has("repeats"), 1000));
-  CULPRIT_TRY(minutes, input.real("minutes", 30, 1e-3, 1e6));
-  CULPRIT_TRY(machines,
-              input.integer("machines", 0, 1 - !input.has("machines"), plan::kMostMachines));
-  p.gpus_per_machine = gpus, p.tp = tp, p.pp = pp, p.cp = cp, p.dp = dp, p.k = k, p.min_dp = min_dp,
-  p.shows = shows, p.confidence = confidence, p.repeats = repeats, p.minutes = minutes;
-  p.machines = machines;
+  plan::ReplayParams p{.gpus_per_machine = cluster.gpus.value_or(8),
+                       .tp = cluster.tp.value_or(0),
+                       .pp = cluster.pp.value_or(1),
+                       .cp = cluster.cp.value_or(1),
+                       .dp = cluster.dp.value_or(0)};
+  // 0 stands for what is not given: nobody can give it.
+  const auto least = [&](const char* option) { return std::int64_t{input.has(option)}; };
+  CULPRIT_CHECK(input.set("gpus-per-host", p.gpus_per_machine, 1, 1024));
+  CULPRIT_CHECK(input.set("tp", p.tp, least("tp"), kMostSize));
+  CULPRIT_CHECK(input.set("pp", p.pp, 1, kMostSize));
+  CULPRIT_CHECK(input.set("cp", p.cp, 1, kMostSize));
+  CULPRIT_CHECK(input.set("dp", p.dp, least("dp"), kMostSize));
+  CULPRIT_CHECK(input.set("k", p.k, least("k"), kMostSize));
+  CULPRIT_CHECK(input.set("min-dp", p.min_dp, 1, kMostSize));
+  CULPRIT_CHECK(input.set("shows", p.shows, 1e-6, 1));
+  CULPRIT_CHECK(input.set("confidence", p.confidence, 1e-6, 1 - 1e-9));
+  CULPRIT_CHECK(input.set("repeats", p.repeats, least("repeats"), 1000));
+  CULPRIT_CHECK(input.set("minutes", p.minutes, 1e-3, 1e6));
+  CULPRIT_CHECK(input.set("machines", p.machines, least("machines"), plan::kMostMachines));
   return p;
 }
 
@@ -463,11 +465,8 @@ Result<Exit> run_solve(const Arguments& arguments) {
     CULPRIT_TRY(text, read_plan_file(path));
     CULPRIT_TRY(read, read_replay_document(text, path));
     document = std::move(read);
-    CULPRIT_TRY(shows, input.real("shows", document.plan.params.shows, 1e-6, 1));
-    CULPRIT_TRY(confidence,
-                input.real("confidence", document.plan.params.confidence, 1e-6, 1 - 1e-9));
-    document.plan.params.shows = shows;
-    document.plan.params.confidence = confidence;
+    CULPRIT_CHECK(input.set("shows", document.plan.params.shows, 1e-6, 1));
+    CULPRIT_CHECK(input.set("confidence", document.plan.params.confidence, 1e-6, 1 - 1e-9));
   }
   CULPRIT_TRY(file, input.text("outcomes"));
   if (!file.empty()) CULPRIT_CHECK(read_outcomes(file, document));

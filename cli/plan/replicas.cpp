@@ -46,13 +46,12 @@ Result<std::vector<Row>> rows_of(plan::ReplicaParams p) {
 Result<Exit> run_plan_replicas(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kPlanReplicasOptions));
   plan::ReplicaParams p;
-  CULPRIT_TRY(mtbf, input.real("mtbf-min", p.mtbf, 1e-6, 1e9));
-  CULPRIT_TRY(stall, input.real("stall-min", p.stall, 0, 1e9));
-  CULPRIT_TRY(repair, input.real("repair-min", p.repair, 0, 1e9));
-  CULPRIT_TRY(replicas, input.integer("replicas", p.replicas, 1, 1'000'000));
+  CULPRIT_CHECK(input.set("mtbf-min", p.mtbf, 1e-6, 1e9));
+  CULPRIT_CHECK(input.set("stall-min", p.stall, 0, 1e9));
+  CULPRIT_CHECK(input.set("repair-min", p.repair, 0, 1e9));
+  CULPRIT_CHECK(input.set("replicas", p.replicas, 1, 1'000'000));
   CULPRIT_TRY(failures, input.integer("failures", 200'000, 0, 100'000'000));
   CULPRIT_TRY(seed, input.integer("seed", 1, 0, std::numeric_limits<std::int64_t>::max()));
-  p = {mtbf, stall, repair, replicas};
   CULPRIT_TRY(share, plan::effective_time(p));
   CULPRIT_TRY(enough, plan::enough_replicas(p));
   CULPRIT_TRY(rows, rows_of(p));

@@ -158,20 +158,17 @@ Result<Exit> run_plan_standby(const Arguments& arguments) {
         .hint("--machines 1024, --from fleet.db, or -d incident.db of a job whose hosts are known");
   p.machines = machines;
   if (input.has("machines")) counted.clear();
-  CULPRIT_TRY(rate, input.real("failure-rate", p.failure_rate, 0, 1));
-  CULPRIT_TRY(percentile, input.real("percentile", p.percentile, 1e-9, 1 - 1e-9));
-  CULPRIT_TRY(wake, input.real("wake-s", p.wake_s, 0, 1e9));
-  CULPRIT_TRY(reschedule, input.real("reschedule-s", p.reschedule_s, 0, 1e9));
-  CULPRIT_TRY(requeue, input.real("requeue-s", p.requeue_s, 0, 1e9));
-  CULPRIT_TRY(catastrophe, input.real("catastrophe", p.catastrophe, 0, 1));
-  CULPRIT_TRY(catastrophe_machines,
-              input.integer("catastrophe-machines", p.catastrophe_machines, 1, 1'000'000'000));
+  CULPRIT_CHECK(input.set("failure-rate", p.failure_rate, 0, 1));
+  CULPRIT_CHECK(input.set("percentile", p.percentile, 1e-9, 1 - 1e-9));
+  CULPRIT_CHECK(input.set("wake-s", p.wake_s, 0, 1e9));
+  CULPRIT_CHECK(input.set("reschedule-s", p.reschedule_s, 0, 1e9));
+  CULPRIT_CHECK(input.set("requeue-s", p.requeue_s, 0, 1e9));
+  CULPRIT_CHECK(input.set("catastrophe", p.catastrophe, 0, 1));
+  CULPRIT_CHECK(input.set("catastrophe-machines", p.catastrophe_machines, 1, 1'000'000'000));
   CULPRIT_TRY(
       gpus, input.integer("gpus-per-host",
                           known_gpus > 0 ? std::min<std::int64_t>(known_gpus, 1024) : 8, 1, 1024));
   const bool assumed = known_gpus == 0 && !input.has("gpus-per-host");
-  p.failure_rate = rate, p.percentile = percentile, p.wake_s = wake, p.reschedule_s = reschedule,
-  p.requeue_s = requeue, p.catastrophe = catastrophe, p.catastrophe_machines = catastrophe_machines;
   CULPRIT_TRY(plan, plan::plan_standby(p));
   print(input.wants_json() ? identified(json_of(p, plan, gpus, assumed, measured))
                            : text_of(p, plan, gpus, counted, assumed, measured));

@@ -126,11 +126,10 @@ Result<Exit> run_plan_topology(const Arguments& arguments) {
     return usage_error("plan topology needs slow ranks or a congested link")
         .hint("--straggler 3,1.5 or --congested host2,host3");
   plan::TopologyParams p;
-  CULPRIT_TRY(micro_batches, input.integer("micro-batches", p.micro_batches, 1, 1'000'000'000));
-  CULPRIT_TRY(end_load, input.real("end-load", p.end_load, 0.01, 100));
-  CULPRIT_TRY(dp_mb, input.real("dp-mb", p.dp_mb, 0, 1e12));
-  CULPRIT_TRY(pp_mb, input.real("pp-mb", p.pp_mb, 0, 1e12));
-  p = {micro_batches, end_load, dp_mb, pp_mb};
+  CULPRIT_CHECK(input.set("micro-batches", p.micro_batches, 1, 1'000'000'000));
+  CULPRIT_CHECK(input.set("end-load", p.end_load, 0.01, 100));
+  CULPRIT_CHECK(input.set("dp-mb", p.dp_mb, 0, 1e12));
+  CULPRIT_CHECK(input.set("pp-mb", p.pp_mb, 0, 1e12));
   CULPRIT_TRY(plan, plan::plan_topology(job.shape, slow, link, p));
   print(input.wants_json() ? identified(json_of(job, plan)) : text_of(job, plan));
   return Exit::finished;
