@@ -243,7 +243,6 @@ Result<Exit> run_batch(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kBatch;
 constinit const Command kBatch{
     "batch",
     "many bundles: a report each, an index, a summary",

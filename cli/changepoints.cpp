@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/pace/slow_what_if.hpp"
+#include "command.hpp"
 #include "ingest/table/call_table.hpp"
 #include "ingest/table/table_times.hpp"
 #include "diagnose/pace.hpp"
@@ -297,7 +298,6 @@ constexpr auto kChangepointsOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kChangepoints;
 constinit const Command kChangepoints{
     "changepoints",
     "since when is it slow: change points and slow intervals of iteration times",

@@ -132,7 +132,6 @@ Result<Exit> run_collect(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kCollect;
 constinit const Command kCollect{
     "collect",
     "print a script that collects a bundle",

@@ -294,7 +294,6 @@ constexpr auto kCollectivesOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kCollectives;
 constinit const Command kCollectives{
     "collectives",
     "wait-for graph of collectives: counters, mismatches, ranks that join last",

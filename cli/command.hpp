@@ -34,6 +34,15 @@ struct Command {
   std::span<const Command* const> subcommands{};
 };
 
+// Each is defined at the end of its own file.
+extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kMerge, kClassify, kReport,
+    kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay,
+    kRedact, kExport, kMcp, kProve, kPlan, kCollect, kRules, kFormats, kSchema, kCompletion,
+    kVersion, kHelp;
+extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanIngest,
+    kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby,
+    kPlanSurvival, kPlanTopology;
+
 std::span<const Command* const> commands();
 const Command* find_command(std::string_view name);
 // The last word of a name: "standby" of "plan standby".

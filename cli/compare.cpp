@@ -192,7 +192,6 @@ Result<Json> compared_answer(const Arguments& arguments, const std::string& good
   return json_of(found, a, b);
 }
 
-extern const Command kCompare;
 constinit const Command kCompare{"compare",
                                  "what changed between a run that worked and one that did not",
                                  "compare GOOD BAD [options]",

@@ -358,7 +358,6 @@ Result<Exit> run_completion(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kCompletion;
 constinit const Command kCompletion{
     "completion",
     "completion of commands and options for a shell",

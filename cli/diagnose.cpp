@@ -314,7 +314,6 @@ constexpr OptionSpec kReportOptions[] = {
 
 }  // namespace
 
-extern const Command kDiagnose, kIngest, kClassify, kReport;
 constinit const Command kDiagnose{
     "diagnose",
     "who did it, how one can check that, what to do next",

@@ -170,7 +170,6 @@ constexpr auto kDriftOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kDrift;
 constinit const Command kDrift{"drift",
                                "versions and settings that differ between hosts",
                                "drift [BUNDLE...] -d FILE [options]",

@@ -410,7 +410,6 @@ constexpr auto kEfficiencyOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kEfficiency;
 constinit const Command kEfficiency{"efficiency",
                                     "how much of the time was training",
                                     "efficiency [BUNDLE...|TABLE] [-d FILE] [options]",

@@ -206,7 +206,6 @@ Json explained_answer(const rules::RulePack& pack, const std::string& query, boo
       peeled ? rules::explain_line(pack, peeled->message, query) : answer_to(pack, query));
 }
 
-extern const Command kExplain;
 constinit const Command kExplain{
     "explain",
     "what an error number, a word or a log line means",

@@ -181,7 +181,6 @@ constexpr auto kExportOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kExport;
 constinit const Command kExport{"export",
                                 "events, steps or metrics as rows, or the incident as a trace",
                                 "export events|steps|metrics -d FILE [--format csv|jsonl]\n"

@@ -149,7 +149,6 @@ constexpr OptionSpec kFormatsOptions[] = {
 
 }  // namespace
 
-extern const Command kFormats, kSchema, kVersion, kHelp;
 constinit const Command kFormats{"formats",          "what can be read",
                                  "formats [--json]", "  culprit formats\n",
                                  kFormatsOptions,    run_formats};

@@ -20,11 +20,6 @@
 
 namespace culprit::cli {
 
-extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kMerge, kClassify, kReport,
-    kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay,
-    kRedact, kExport, kMcp, kProve, kPlan, kCollect, kRules, kFormats, kSchema, kCompletion,
-    kVersion, kHelp;
-
 namespace {
 constexpr const Command* kCommands[] = {
     &kDiagnose, &kBatch,    &kFleet,        &kCompare,    &kIngest,  &kMerge,

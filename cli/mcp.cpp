@@ -92,7 +92,6 @@ constexpr auto kMcpOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kMcp;
 constinit const Command kMcp{
     "mcp",
     "the incident for assistants, by the Model Context Protocol",

@@ -46,7 +46,6 @@ constexpr OptionSpec kMergeOptions[] = {
 
 }  // namespace
 
-extern const Command kMerge;
 constinit const Command kMerge{
     "merge",
     "shards that several machines read into one incident",

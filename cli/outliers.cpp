@@ -382,7 +382,6 @@ constexpr auto kOutliersOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kOutliers;
 constinit const Command kOutliers{
     "outliers",
     "outliers among like machines: metrics compared across hosts",

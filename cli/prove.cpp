@@ -154,7 +154,6 @@ constexpr auto kProveOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kProve;
 constinit const Command kProve{
     "prove",
     "the fewest lines that still give this verdict",

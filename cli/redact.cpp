@@ -138,7 +138,6 @@ constexpr auto kRedactOptions = joined(
 
 }  // namespace
 
-extern const Command kRedact;
 constinit const Command kRedact{
     "redact",
     "the same incident under pseudonyms, to be given away",

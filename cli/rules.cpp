@@ -269,7 +269,6 @@ Result<Exit> run_rules(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kRules;
 constinit const Command kRules{
     "rules",
     "the rule pack and your own rules",

@@ -251,7 +251,6 @@ Result<Json> shown_answer(const store::Database& db, const std::vector<Finding>&
   return out;
 }
 
-extern const Command kShow;
 constinit const Command kShow{
     "show",
     "a finding, down to the raw lines",

@@ -468,7 +468,6 @@ constexpr auto kStacksOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kStacks;
 constinit const Command kStacks{
     "stacks",
     "stacks of a job: groups, a tree, and the wait-for graph",

@@ -160,7 +160,6 @@ Result<Exit> run_plan_backup(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanBackup;
 constinit const Command kPlanBackup{
     "plan backup",
     "which rank keeps a copy of whose checkpoint, and what an eviction loses",

@@ -224,7 +224,6 @@ Result<Exit> run_plan_checkpoints(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanCheckpoints;
 constinit const Command kPlanCheckpoints{
     "plan checkpoints",
     "how often to save a checkpoint",

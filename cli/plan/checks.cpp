@@ -107,7 +107,6 @@ Result<Exit> run_plan_checks(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanChecks;
 constinit const Command kPlanChecks{
     "plan checks",
     "what to run on suspects, or before hosts go to a job",

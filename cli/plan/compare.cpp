@@ -162,7 +162,6 @@ Result<Exit> run_plan_compare(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanCompare;
 constinit const Command kPlanCompare{
     "plan compare",
     "which rank's state differs between runs that should be equal",

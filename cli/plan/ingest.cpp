@@ -316,7 +316,6 @@ constexpr auto kPlanIngestOptions = with_read_options({
 
 }  // namespace
 
-extern const Command kPlanIngest;
 constinit const Command kPlanIngest{
     "plan ingest",
     "a bundle read on many machines, and merged",

@@ -357,7 +357,6 @@ Result<Exit> run_plan_isolate(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanIsolate;
 constinit const Command kPlanIsolate{
     "plan isolate",
     "halve the hosts along pods and ToR groups until the faulty one is left",

@@ -382,7 +382,6 @@ Result<Exit> run_plan_links(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanLinks;
 constinit const Command kPlanLinks{
     "plan links",
     "time every link of a ring or tree in a few passes",

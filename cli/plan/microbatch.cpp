@@ -216,7 +216,6 @@ Result<Exit> run_plan_microbatch(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanMicrobatch;
 constinit const Command kPlanMicrobatch{
     "plan microbatch",
     "how to spread micro-batches over groups of unequal speed",

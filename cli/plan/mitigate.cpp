@@ -249,7 +249,6 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanMitigate;
 constinit const Command kPlanMitigate{
     "plan mitigate",
     "when acting on a slowdown would have paid",

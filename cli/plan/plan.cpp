@@ -4,10 +4,6 @@
 
 namespace culprit::cli {
 
-extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanIngest,
-    kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby,
-    kPlanSurvival, kPlanTopology;
-
 namespace {
 
 constexpr const Command* kPlans[] = {
@@ -21,7 +17,6 @@ Result<Exit> run_plan(const Arguments&) {
 
 }  // namespace
 
-extern const Command kPlan;
 constinit const Command kPlan{"plan",
                               "plans for the recovery, and what they cost",
                               "plan NAME [options]",

@@ -524,7 +524,6 @@ constexpr const Command* kSubcommands[] = {&kReplayPlan, &kReplaySolve};
 
 }  // namespace
 
-extern const Command kReplay;
 constinit const Command kReplay{
     "replay",
     "find the faulty machine by replaying the job in groups",

@@ -104,7 +104,6 @@ Result<Exit> run_plan_replicas(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanReplicas;
 constinit const Command kPlanReplicas{
     "plan replicas",
     "how much of the time a job trains, in one piece and in replicas",

@@ -177,7 +177,6 @@ Result<Exit> run_plan_standby(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanStandby;
 constinit const Command kPlanStandby{
     "plan standby",
     "how many machines to keep warm",

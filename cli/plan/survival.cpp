@@ -269,7 +269,6 @@ Result<Exit> run_plan_survival(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanSurvival;
 constinit const Command kPlanSurvival{
     "plan survival",
     "would a spare, a checkpoint in memory or replicas have survived this",

@@ -137,7 +137,6 @@ Result<Exit> run_plan_topology(const Arguments& arguments) {
 
 }  // namespace
 
-extern const Command kPlanTopology;
 constinit const Command kPlanTopology{
     "plan topology",
     "which ranks change places around slow GPUs or a congested link",
