@@ -1,10 +1,12 @@
-// generate_log SIZE_MB SEED [ERROR_EVERY]: the log of a training job on standard output, as such
-// logs are: Megatron and DeepSpeed steps, NCCL INFO, tqdm bars, warnings of libraries, memory
-// reports; one line in ERROR_EVERY (10000) is an error that a rule knows. The same arguments give
-// the same bytes.
+// generate_log SIZE_MB SEED [ERROR_EVERY [STEP_EVERY]]: the log of a training job on standard
+// output, as such logs are: Megatron and DeepSpeed steps, NCCL INFO, tqdm bars, warnings of
+// libraries, memory reports; one line in ERROR_EVERY (10000) is an error that a rule knows. With
+// STEP_EVERY one line in so many is a step, and the others are of NCCL's set-up and of data loaders.
+// The same arguments give the same bytes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
@@ -71,11 +73,11 @@ void error(std::string& out) {
   }
 }
 
-void line(std::string& out, std::uint64_t step) {
+void line(std::string& out, std::uint64_t step, std::uint64_t kind) {
   const auto rank = below(256);
   const auto host = rank / 8;
   const auto us = clock_us % 1'000'000;
-  switch (below(16)) {
+  switch (kind) {
     case 0:
       out += fmt::format(
           " [{} {}.{:06}] iteration {:8}/  500000 | consumed samples: {:12} | elapsed time per "
@@ -173,12 +175,14 @@ void line(std::string& out, std::uint64_t step) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: generate_log SIZE_MB SEED [ERROR_EVERY]\n");
+    std::fprintf(stderr, "usage: generate_log SIZE_MB SEED [ERROR_EVERY [STEP_EVERY]]\n");
     return 2;
   }
   const std::uint64_t bytes = std::strtoull(argv[1], nullptr, 10) * 1'000'000;
   state = std::strtoull(argv[2], nullptr, 10);
   const std::uint64_t every = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 10'000;
+  const std::uint64_t steps = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 0;
+  constexpr std::uint64_t kBetweenSteps[] = {4, 5, 7, 8, 13, 15, 15, 15};
   std::string block;
   std::uint64_t written = 0, lines = 0;
   while (written < bytes) {
@@ -188,7 +192,10 @@ int main(int argc, char** argv) {
       if (++lines % every == 0)
         error(block);
       else
-        line(block, 1 + clock_us / 4'400'000);
+        line(block, 1 + clock_us / 4'400'000,
+             steps == 0           ? below(16)
+             : lines % steps == 0 ? 0
+                                  : kBetweenSteps[below(std::size(kBetweenSteps))]);
     }
     if (std::fwrite(block.data(), 1, block.size(), stdout) != block.size()) return 1;
     written += block.size();

@@ -78,7 +78,7 @@ class Peeked : public ByteSource {
   bool ended_ = false;
 };
 
-inline constexpr std::size_t kBlockBytes = 1 << 20;
+inline constexpr std::size_t kBlockBytes = 128 << 10;
 inline constexpr std::size_t kPeekBytes = 64 << 10;
 
 }  // namespace culprit::bundle

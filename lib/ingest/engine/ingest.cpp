@@ -24,7 +24,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kBlockBytes = 1 << 20;
+constexpr std::size_t kBlockBytes = 128 << 10;
 constexpr std::size_t kHeadBytes = 64 << 10;
 
 // A block of text on its way: filled by the reader, scanned by anybody, consumed in order.
