@@ -39,7 +39,8 @@ class MemberSink : public Sink {
   // Of a shard: what follows belongs to this place of the walk. The n-th unit, counted from 0 over
   // all bundles, is at 2n + 1; what is told of the folders before it, at 2n.
   virtual void begin_place(std::uint64_t) {}
-  // The digest of the member of this path when an earlier run finished it.
+  // The digest of the member of this path when an earlier run finished it. Asked by one thread,
+  // which may be another than the one that calls the rest at the same time.
   virtual std::optional<std::string> finished(const std::string& path) = 0;
   virtual MemberId begin_member(
       const MemberRow& row) = 0;  // the id that the facts of the member carry

@@ -525,6 +525,8 @@ struct Database::Impl {
   using Stretches = std::vector<std::pair<std::int64_t, std::int64_t>>;
   std::map<MemberId, Stretches> stretches_of;
   std::int64_t steps_known = -1;
+  StepTable steps_read;  // the last one: several analyses ask for the steps of the one log of them
+  Statement points_of;   // prepared once: thousands of series are asked for
   const Stretches& steps_of(MemberId member);
 };
 
@@ -758,7 +760,9 @@ struct Range {
 // found by ever longer steps.
 std::vector<Range> ranges(sqlite3* db, const std::string& table) {
   std::vector<Range> out;
-  Statement ends(db, "SELECT MIN(rowid), MAX(rowid) FROM " + table);
+  // Two questions: each is a look at one end, and both in one would walk the table.
+  Statement ends(
+      db, "SELECT (SELECT MIN(rowid) FROM " + table + "), (SELECT MAX(rowid) FROM " + table + ")");
   if (!ends.next()) return out;
   std::int64_t at = ends.integer();
   const std::int64_t last = ends.integer();
@@ -917,6 +921,7 @@ const Database::Impl::Stretches& Database::Impl::steps_of(MemberId member) {
   Statement last(db.get(), "SELECT COALESCE(MAX(rowid), 0) FROM iteration");
   if (const std::int64_t now = last.next() ? last.integer() : 0; now != steps_known) {
     stretches_of.clear();
+    steps_read = {};
     for (const Range& range : ranges(db.get(), "iteration"))
       stretches_of[range.member].emplace_back(range.first, range.last);
     steps_known = now;
@@ -925,14 +930,15 @@ const Database::Impl::Stretches& Database::Impl::steps_of(MemberId member) {
 }
 
 StepTable Database::steps(MemberId member) const {
+  const Impl::Stretches& stretches = impl_->steps_of(member);
+  if (impl_->steps_read.member == member) return impl_->steps_read;
   StepTable out;
   out.member = member;
-  sqlite3* db = impl_->db.get();
-  Statement s(db,
+  Statement s(impl_->db.get(),
               "SELECT line, byte_offset, time_raw, clock, framework, iteration, iteration_ms, "
               "loss, loss_nan, grad_norm, grad_norm_nan FROM iteration WHERE rowid BETWEEN ? AND ? "
               "ORDER BY rowid");
-  for (const auto& [first_row, last_row] : impl_->steps_of(member)) {
+  for (const auto& [first_row, last_row] : stretches) {
     s.bind(first_row, last_row);
     while (s.next()) {
       const double missing = std::numeric_limits<double>::quiet_NaN();
@@ -954,17 +960,21 @@ StepTable Database::steps(MemberId member) const {
     }
     s.reset();
   }
-  return out;
+  return impl_->steps_read = std::move(out);
 }
 
 SeriesPoints Database::points(SeriesId series) const {
   SeriesPoints out;
-  Statement s(impl_->db.get(), "SELECT data FROM sample_chunk WHERE series_id=? ORDER BY rowid");
+  Statement& s = impl_->points_of;
+  if (!s)
+    s = Statement(impl_->db.get(),
+                  "SELECT data FROM sample_chunk WHERE series_id=? ORDER BY rowid");
   s.bind(series);
   while (s.next()) {
     SeriesPoints chunk;
     if (unpack(s.text(), chunk)) append(out, chunk);
   }
+  s.reset();
   return out;
 }
 

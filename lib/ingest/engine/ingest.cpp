@@ -27,11 +27,16 @@ namespace {
 constexpr std::size_t kBlockBytes = 128 << 10;
 constexpr std::size_t kHeadBytes = 64 << 10;
 
+// What waits to be consumed, in bytes: enough that nobody waits for one slow block.
+constexpr std::size_t kMostWaiting = 4 << 20;
+constexpr std::size_t kItemBytes = 1 << 10;  // what an item counts for besides its text
+
 // A block of text on its way: filled by the reader, scanned by anybody, consumed in order.
 struct Item {
-  enum class Kind { begin, block, end } kind = Kind::block;
-  std::uint64_t place = 0;  // begin: of the unit, see MemberSink::begin_place
-  MemberRow member;         // begin and end
+  enum class Kind { begin, block, end, problem } kind = Kind::block;
+  std::uint64_t place = 0;  // of the unit, see MemberSink::begin_place
+  MemberRow member;         // begin and end; problem: its path
+  std::string code;         // problem; `bytes` is the reason
   std::string bytes;        // block: text; end: the whole document, if one is read
   const Document* document = nullptr;
   std::unique_ptr<RecordReader> records;  // begin: of a text whose lines are records
@@ -39,9 +44,9 @@ struct Item {
   line::Habit habit;
   bool rules = true;
   bool text = false;
-  bool scanned = true;  // block: false when its lines are records
+  bool scanned = false;  // block: unless its lines are records
   BlockScan scan;
-  enum class State { waiting, running, done } state = State::done;
+  enum class State { waiting, running, done } state = State::waiting;
 };
 
 // Scans items on worker threads. The consumer helps: an item nobody has begun is scanned by whoever
@@ -62,10 +67,13 @@ class ScanPool {
   ScanPool(const ScanPool&) = delete;
   ScanPool& operator=(const ScanPool&) = delete;
 
+  void scan(Item& item) const {
+    item.scan = scanner_.scan(item.bytes, item.text_kind, item.habit, item.rules);
+  }
+
   void submit(Item& item) {
     {
       const std::lock_guard lock(mutex_);
-      item.state = Item::State::waiting;
       waiting_.push_back(&item);
     }
     wake_.notify_one();
@@ -86,10 +94,6 @@ class ScanPool {
   }
 
  private:
-  void scan(Item& item) const {
-    item.scan = scanner_.scan(item.bytes, item.text_kind, item.habit, item.rules);
-  }
-
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -102,7 +106,7 @@ class ScanPool {
 
   // An item that waits, with the lock held before and after but not meanwhile.
   void run(std::unique_lock<std::mutex>& lock, Item& item) {
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &item));
+    std::erase(waiting_, &item);
     item.state = Item::State::running;
     lock.unlock();
     scan(item);
@@ -118,14 +122,187 @@ class ScanPool {
   bool stopping_ = false;
 };
 
+// Takes items in their order, beside the walk when there are threads; it alone writes to the sink.
+class Consumer {
+ public:
+  Consumer(const Scanner& scanner, MemberSink& sink, const Options& options)
+      : scanner_(scanner),
+        sink_(sink),
+        shared_(static_cast<bool>(options.share)),
+        pool_(scanner, std::max(0, options.threads - 1)) {
+    if (options.threads > 1) thread_ = std::thread([this] { work(); });
+  }
+  // What waits is thrown away; finish() comes first.
+  ~Consumer() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  // Throws what consuming an earlier item threw, as finish() does.
+  void put(std::unique_ptr<Item> item) {
+    if (!thread_.joinable()) {
+      if (item->scanned) pool_.scan(*item);
+      return consume(*item);
+    }
+    std::unique_lock lock(mutex_);
+    moved_.wait(lock, [&] { return waiting_ < kMostWaiting || failure_ != nullptr; });
+    rethrow();
+    queue_.push_back(std::move(item));
+    waiting_ += cost(*queue_.back());
+    if (queue_.back()->scanned) pool_.submit(*queue_.back());
+    lock.unlock();
+    wake_.notify_one();
+  }
+
+  // Returns when all is consumed.
+  void finish() {
+    std::unique_lock lock(mutex_);
+    moved_.wait(lock, [&] { return waiting_ == 0 || failure_ != nullptr; });
+    rethrow();
+  }
+
+  std::uint64_t problems() const { return problems_; }  // after finish()
+
+ private:
+  static std::size_t cost(const Item& item) { return kItemBytes + item.bytes.size(); }
+  void rethrow() const {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (stopping_) return;
+      at_hand_ = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      const std::size_t bytes = cost(*at_hand_);
+      std::exception_ptr failure;
+      try {
+        if (at_hand_->scanned) pool_.finish(*at_hand_);
+        consume(*at_hand_);
+      } catch (...) { failure = std::current_exception(); }
+      lock.lock();
+      waiting_ -= bytes;
+      failure_ = failure;
+      if (waiting_ == 0 || waiting_ + bytes >= kMostWaiting || failure_ != nullptr)
+        moved_.notify_one();
+      if (failure_ != nullptr) return;
+    }
+  }
+
+  void consume(Item& item) {
+    switch (item.kind) {
+      case Item::Kind::begin:
+        if (shared_) sink_.begin_place(item.place);
+        current_ = item.member;
+        current_.id = sink_.begin_member(item.member);
+        reader_.reset();
+        record_reader_.reset();
+        if (item.records != nullptr)
+          record_reader_ = std::make_unique<RecordTextReader>(
+              std::move(item.records),
+              Reading{sink_, scanner_.pack(), item.text_kind, {}, {}, item.member.path},
+              current_.id);
+        if (item.text)
+          reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind,
+                                                 item.habit, item.rules, item.member.path);
+        break;
+      case Item::Kind::block:
+        if (reader_ != nullptr) reader_->block(item.bytes, item.scan);
+        if (record_reader_ != nullptr) record_reader_->block(item.bytes);
+        break;
+      case Item::Kind::end: {
+        MemberRow row = item.member;
+        row.id = current_.id;
+        if (reader_ != nullptr) {
+          finish_lines(*reader_, row);
+          reader_.reset();
+        } else if (record_reader_ != nullptr) {
+          finish_lines(*record_reader_, row);
+          record_reader_.reset();
+        } else if (item.document != nullptr) {
+          read_document(item, row);
+        } else if (row.format.ends_with("(too large)")) {
+          row.lines = row.rejected = 1;
+          sink_.put(RejectRow{{row.id, 0, 0, 0}, "document.too_large", row.format});
+        } else if (row.kind == "file" && row.size > 0) {
+          row.lines = row.skipped = 1;  // one record: bytes that nobody reads
+        }
+        sink_.end_member(row);
+        break;
+      }
+      case Item::Kind::problem:
+        if (shared_) sink_.begin_place(item.place);
+        ++problems_;
+        sink_.problem(item.member.path, item.code, item.bytes);
+        break;
+    }
+  }
+
+  template <class Reader>
+  static void finish_lines(Reader& reader, MemberRow& row) {
+    reader.finish();
+    row.lines = reader.lines();
+    row.used = reader.used();
+    row.rejected = reader.rejected();
+    row.skipped = row.lines - row.used - row.rejected;
+    row.tail_truncated = reader.tail_truncated();
+  }
+
+  void read_document(Item& item, MemberRow& row) {
+    Reading reading{sink_, scanner_.pack(), row.text_kind, {}, {}, row.path};
+    const std::string reason = item.document->read(item.bytes, row, reading);
+    for (const auto& kept : reading.kept) kept->finish(reading);
+    row.lines = 1;
+    if (reading.cut) {
+      row.tail_truncated = true;
+      ++problems_;
+      sink_.problem(row.path, "document.cut",
+                    reason.empty()
+                        ? "the file breaks off or is damaged; what stands before that was read"
+                        : "the file breaks off or is damaged before it tells anything");
+    }
+    if (reason.empty()) {
+      row.used = 1;
+    } else {
+      row.rejected = 1;
+      sink_.put(RejectRow{{row.id, 0, 0, 0}, reason, item.bytes.substr(0, 200)});
+    }
+  }
+
+  const Scanner& scanner_;
+  MemberSink& sink_;
+  const bool shared_;
+  MemberRow current_;
+  std::unique_ptr<TextReader> reader_;
+  std::unique_ptr<RecordTextReader> record_reader_;
+  std::uint64_t problems_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable wake_, moved_;
+  std::deque<std::unique_ptr<Item>> queue_;
+  std::unique_ptr<Item> at_hand_;
+  std::size_t waiting_ = 0;  // what the queue and the item at hand count for
+  bool stopping_ = false;
+  std::exception_ptr failure_;
+  ScanPool pool_;       // after the items: its threads end before these go
+  std::thread thread_;  // the last member: it uses the others
+};
+
 class Pipeline final : public bundle::Visitor {
  public:
   Pipeline(const Scanner& scanner, MemberSink& sink, const Options& options)
-      : scanner_(scanner),
-        sink_(sink),
+      : sink_(sink),
         options_(options),
-        pool_(scanner, std::max(0, options.threads - 1)),
-        in_flight_(static_cast<std::size_t>(std::max(1, options.threads)) * 3),
+        consumer_(scanner, sink, options),
         hash_(XXH3_createState(), &XXH3_freeState) {
     if (hash_ == nullptr) throw std::bad_alloc();
   }
@@ -195,17 +372,15 @@ class Pipeline final : public bundle::Visitor {
     }
     if (!sniffed_) sniff(true);
     if (detected_.text && detected_.document == nullptr && !buffer_.empty()) cut_block(true);
-    Item& item = push(Item::Kind::end);
-    item.member = open_;
-    item.document = detected_.document;
-    if (detected_.document != nullptr) item.bytes = std::move(buffer_);
+    auto item = make(Item::Kind::end);
+    item->member = open_;
+    if (too_large_)
+      item->member.format += " (too large)";
+    else if ((item->document = detected_.document) != nullptr)
+      item->bytes = std::move(buffer_);
     buffer_ = {};
-    if (too_large_) {
-      item.document = nullptr;
-      item.member.format += " (too large)";
-    }
     too_large_ = false;
-    drain(in_flight_);
+    consumer_.put(std::move(item));
   }
 
   void note(const bundle::MemberHead& head) override {
@@ -218,19 +393,20 @@ class Pipeline final : public bundle::Visitor {
     row.link_target = head.link_target;
     ++summary_.members;
     if (sink_.finished(row.path)) return;
-    Item& item = push(Item::Kind::begin);
-    item.member = row;
-    Item& last = push(Item::Kind::end);
-    last.member = row;
-    drain(in_flight_);
+    for (const Item::Kind kind : {Item::Kind::begin, Item::Kind::end}) {
+      auto item = make(kind);
+      item->member = row;
+      consumer_.put(std::move(item));
+    }
   }
 
   void problem(const bundle::Problem& problem) override {
     if (cut_off()) return;
-    ++summary_.problems;
-    drain(0);
-    if (options_.share) sink_.begin_place(place_);
-    sink_.problem(full(problem.path), problem.code, problem.reason);
+    auto item = make(Item::Kind::problem);
+    item->member.path = full(problem.path);
+    item->code = problem.code;
+    item->bytes = problem.reason;
+    consumer_.put(std::move(item));
   }
 
   void own(const std::string& path) override {
@@ -258,7 +434,8 @@ class Pipeline final : public bundle::Visitor {
   // An interrupted member is begun and never ended: closing the database undoes it, as a kill
   // would.
   Summary finish() {
-    drain(0);
+    consumer_.finish();
+    summary_.problems = consumer_.problems();
     summary_.interrupted = interrupted();
     return summary_;
   }
@@ -304,16 +481,16 @@ class Pipeline final : public bundle::Visitor {
     open_.text_kind = std::string(detected_.kind);
     habit_ = detected_.text ? line::habit_of(std::string_view(buffer_).substr(0, kHeadBytes))
                             : line::Habit{};
-    Item& item = push(Item::Kind::begin);
-    item.member = open_;
-    item.text_kind = open_.text_kind;
-    item.habit = habit_;
-    item.rules = detected_.rules_apply;
-    item.text = detected_.text && detected_.document == nullptr && detected_.records == nullptr;
+    auto item = make(Item::Kind::begin);
+    item->member = open_;
+    item->text_kind = open_.text_kind;
+    item->habit = habit_;
+    item->rules = detected_.rules_apply;
+    item->text = detected_.text && detected_.document == nullptr && detected_.records == nullptr;
     if (detected_.records != nullptr)
-      item.records = detected_.records->make(
+      item->records = detected_.records->make(
           {open_.path, std::string_view(buffer_).substr(0, kHeadBytes), whole});
-    item.document = detected_.document;
+    consumer_.put(std::move(item));
   }
 
   // The next block ends after a line end; a line longer than a block is cut where it stands.
@@ -327,119 +504,31 @@ class Pipeline final : public bundle::Visitor {
                carriage != std::string::npos && carriage > 0)
         end = carriage;
     }
-    Item& item = push(Item::Kind::block);
-    item.bytes = std::move(buffer_);
+    auto item = make(Item::Kind::block);
+    item->bytes = std::move(buffer_);
     buffer_ = {};
     buffer_.reserve(kBlockBytes);
-    buffer_.append(item.bytes, end);
-    item.bytes.resize(end);
-    item.text_kind = open_.text_kind;
-    item.habit = habit_;
-    item.rules = detected_.rules_apply;
-    item.scanned = detected_.records == nullptr;
-    if (item.scanned) pool_.submit(item);
-    drain(in_flight_);
+    buffer_.append(item->bytes, end);
+    item->bytes.resize(end);
+    item->text_kind = open_.text_kind;
+    item->habit = habit_;
+    item->rules = detected_.rules_apply;
+    item->scanned = detected_.records == nullptr;
+    consumer_.put(std::move(item));
   }
 
-  Item& push(Item::Kind kind) {
-    queue_.push_back(std::make_unique<Item>());
-    queue_.back()->kind = kind;
-    queue_.back()->place = place_;
-    return *queue_.back();
+  std::unique_ptr<Item> make(Item::Kind kind) const {
+    auto item = std::make_unique<Item>();
+    item->kind = kind;
+    item->place = place_;
+    return item;
   }
 
-  void drain(std::size_t keep) {
-    while (queue_.size() > keep) {
-      const std::unique_ptr<Item> item = std::move(queue_.front());
-      queue_.pop_front();
-      if (item->kind == Item::Kind::block && item->scanned) pool_.finish(*item);
-      consume(*item);
-    }
-  }
-
-  void consume(Item& item) {
-    switch (item.kind) {
-      case Item::Kind::begin:
-        if (options_.share) sink_.begin_place(item.place);
-        current_ = item.member;
-        current_.id = sink_.begin_member(item.member);
-        reader_.reset();
-        record_reader_.reset();
-        if (item.records != nullptr)
-          record_reader_ = std::make_unique<RecordTextReader>(
-              std::move(item.records),
-              Reading{sink_, scanner_.pack(), item.text_kind, {}, {}, item.member.path},
-              current_.id);
-        if (item.text)
-          reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind,
-                                                 item.habit, item.rules, item.member.path);
-        break;
-      case Item::Kind::block:
-        if (reader_ != nullptr) reader_->block(item.bytes, item.scan);
-        if (record_reader_ != nullptr) record_reader_->block(item.bytes);
-        break;
-      case Item::Kind::end: {
-        MemberRow row = item.member;
-        row.id = current_.id;
-        if (reader_ != nullptr) {
-          finish_lines(*reader_, row);
-          reader_.reset();
-        } else if (record_reader_ != nullptr) {
-          finish_lines(*record_reader_, row);
-          record_reader_.reset();
-        } else if (item.document != nullptr) {
-          read_document(item, row);
-        } else if (row.format.ends_with("(too large)")) {
-          row.lines = row.rejected = 1;
-          sink_.put(RejectRow{{row.id, 0, 0, 0}, "document.too_large", row.format});
-        } else if (row.kind == "file" && row.size > 0) {
-          row.lines = row.skipped = 1;  // one record: bytes that nobody reads
-        }
-        sink_.end_member(row);
-        break;
-      }
-    }
-  }
-
-  template <class Reader>
-  static void finish_lines(Reader& reader, MemberRow& row) {
-    reader.finish();
-    row.lines = reader.lines();
-    row.used = reader.used();
-    row.rejected = reader.rejected();
-    row.skipped = row.lines - row.used - row.rejected;
-    row.tail_truncated = reader.tail_truncated();
-  }
-
-  void read_document(Item& item, MemberRow& row) {
-    Reading reading{sink_, scanner_.pack(), row.text_kind, {}, {}, row.path};
-    const std::string reason = item.document->read(item.bytes, row, reading);
-    for (const auto& kept : reading.kept) kept->finish(reading);
-    row.lines = 1;
-    if (reading.cut) {
-      row.tail_truncated = true;
-      ++summary_.problems;
-      sink_.problem(row.path, "document.cut",
-                    reason.empty()
-                        ? "the file breaks off or is damaged; what stands before that was read"
-                        : "the file breaks off or is damaged before it tells anything");
-    }
-    if (reason.empty()) {
-      row.used = 1;
-    } else {
-      row.rejected = 1;
-      sink_.put(RejectRow{{row.id, 0, 0, 0}, reason, item.bytes.substr(0, 200)});
-    }
-  }
-
-  const Scanner& scanner_;
   MemberSink& sink_;
   const Options& options_;
-  ScanPool pool_;
-  std::size_t in_flight_;
+  Consumer consumer_;
   std::string label_;
   bool folder_ = false;
-  std::deque<std::unique_ptr<Item>> queue_;
 
   // The member being read in.
   MemberRow open_;
@@ -457,10 +546,6 @@ class Pipeline final : public bundle::Visitor {
   std::optional<std::string> known_digest_;
   std::optional<std::string> changed_;
 
-  // The member being consumed; behind the other by what is in flight.
-  MemberRow current_;
-  std::unique_ptr<TextReader> reader_;
-  std::unique_ptr<RecordTextReader> record_reader_;
   Summary summary_;
 };
 

@@ -1,6 +1,6 @@
 // A sink whose rows are written by another thread, in the order in which they were put: building a
 // row and writing it to a database take about the same time. What returns an id is answered at
-// once, by whoever asks, after all rows before it.
+// once, by whoever asks, after all rows before it; finished() may be asked by another thread.
 #pragma once
 
 #include <condition_variable>
@@ -37,7 +37,7 @@ class QueuedSink final : public MemberSink {
   GroupId group(const GroupRow& row) override { return flush(), behind_.group(row); }
   SeriesId series(const SeriesRow& row) override { return flush(), behind_.series(row); }
   std::optional<std::string> finished(const std::string& path) override {
-    return flush(), behind_.finished(path);
+    return behind_.finished(path);
   }
   void begin_place(std::uint64_t place) override { flush(), behind_.begin_place(place); }
   MemberId begin_member(const MemberRow& row) override {
