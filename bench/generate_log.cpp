@@ -1,8 +1,8 @@
 // generate_log SIZE_MB SEED [ERROR_EVERY [STEP_EVERY]]: the log of a training job on standard
 // output, as such logs are: Megatron and DeepSpeed steps, NCCL INFO, tqdm bars, warnings of
 // libraries, memory reports; one line in ERROR_EVERY (10000) is an error that a rule knows. With
-// STEP_EVERY one line in so many is a step, and the others are of NCCL's set-up and of data loaders.
-// The same arguments give the same bytes.
+// STEP_EVERY one line in so many is a step, and the others are of NCCL's set-up and of data
+// loaders. The same arguments give the same bytes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

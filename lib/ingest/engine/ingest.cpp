@@ -29,6 +29,7 @@ constexpr std::size_t kHeadBytes = 64 << 10;
 
 // What waits to be consumed, in bytes: enough that nobody waits for one slow block.
 constexpr std::size_t kMostWaiting = 4 << 20;
+constexpr std::size_t kMostRooms = kMostWaiting / kBlockBytes;
 constexpr std::size_t kItemBytes = 1 << 10;  // what an item counts for besides its text
 
 // A block of text on its way: filled by the reader, scanned by anybody, consumed in order.
@@ -148,7 +149,8 @@ class Consumer {
   void put(std::unique_ptr<Item> item) {
     if (!thread_.joinable()) {
       if (item->scanned) pool_.scan(*item);
-      return consume(*item);
+      consume(*item);
+      return keep_room(*item);
     }
     std::unique_lock lock(mutex_);
     moved_.wait(lock, [&] { return waiting_ < kMostWaiting || failure_ != nullptr; });
@@ -158,6 +160,19 @@ class Consumer {
     if (queue_.back()->scanned) pool_.submit(*queue_.back());
     lock.unlock();
     wake_.notify_one();
+  }
+
+  // An empty text with the room of a block: fresh pages cost as much as reading into them.
+  std::string room() {
+    const std::lock_guard lock(mutex_);
+    std::string out;
+    if (rooms_.empty()) {
+      out.reserve(kBlockBytes);
+    } else {
+      out = std::move(rooms_.back());
+      rooms_.pop_back();
+    }
+    return out;
   }
 
   // Returns when all is consumed.
@@ -170,6 +185,13 @@ class Consumer {
   std::uint64_t problems() const { return problems_; }  // after finish()
 
  private:
+  void keep_room(Item& item) {
+    if (item.bytes.capacity() < kBlockBytes || item.bytes.capacity() > 2 * kBlockBytes ||
+        rooms_.size() >= kMostRooms)
+      return;
+    item.bytes.clear();
+    rooms_.push_back(std::move(item.bytes));
+  }
   static std::size_t cost(const Item& item) { return kItemBytes + item.bytes.size(); }
   void rethrow() const {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
@@ -190,6 +212,7 @@ class Consumer {
         consume(*at_hand_);
       } catch (...) { failure = std::current_exception(); }
       lock.lock();
+      keep_room(*at_hand_);
       waiting_ -= bytes;
       failure_ = failure;
       if (waiting_ == 0 || waiting_ + bytes >= kMostWaiting || failure_ != nullptr)
@@ -290,6 +313,7 @@ class Consumer {
   std::condition_variable wake_, moved_;
   std::deque<std::unique_ptr<Item>> queue_;
   std::unique_ptr<Item> at_hand_;
+  std::vector<std::string> rooms_;
   std::size_t waiting_ = 0;  // what the queue and the item at hand count for
   bool stopping_ = false;
   std::exception_ptr failure_;
@@ -506,8 +530,7 @@ class Pipeline final : public bundle::Visitor {
     }
     auto item = make(Item::Kind::block);
     item->bytes = std::move(buffer_);
-    buffer_ = {};
-    buffer_.reserve(kBlockBytes);
+    buffer_ = last ? std::string{} : consumer_.room();
     buffer_.append(item->bytes, end);
     item->bytes.resize(end);
     item->text_kind = open_.text_kind;
