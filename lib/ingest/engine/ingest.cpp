@@ -131,6 +131,7 @@ class Consumer {
         sink_(sink),
         shared_(static_cast<bool>(options.share)),
         pool_(scanner, std::max(0, options.threads - 1)) {
+    rooms_.reserve(kMostRooms);  // keeping one never fails
     if (options.threads > 1) thread_ = std::thread([this] { work(); });
   }
   // What waits is thrown away; finish() comes first.
