@@ -6,8 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "command.hpp"
-#include "diagnose/analyse.hpp"
-#include "diagnose/conclude.hpp"
+#include "diagnosed.hpp"
 #include "from_incident.hpp"
 #include "incident.hpp"
 #include "input.hpp"
@@ -15,6 +14,7 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
+#include "pack.hpp"
 #include "plan/survival.hpp"
 #include "report/terminal.hpp"
 #include "rules/survival.hpp"
@@ -40,20 +40,7 @@ struct Judged {
   std::set<std::int64_t> ranks;
 };
 
-Result<Judged> judged(PlanIncident& incident) {
-  std::string text;
-  if (incident.pack) {
-    CULPRIT_TRY(findings, diagnose::analyse(incident.db, incident.resolved, *incident.pack));
-    CULPRIT_TRY(conclusion,
-                diagnose::conclude(incident.db, incident.resolved, std::move(findings)));
-    text = std::move(conclusion.document);
-  } else if (auto stored = incident.db.verdict()) {
-    text = std::move(*stored);
-  } else {
-    return usage_error("this database holds no verdict yet")
-        .at({incident.path, 0})
-        .hint("culprit report -d " + incident.path);
-  }
+Judged judged(const std::string& text) {
   Judged out;
   const auto document = nlohmann::json::parse(text, nullptr, false);
   if (document.is_discarded() || !document.contains("verdict")) return out;
@@ -250,9 +237,9 @@ Result<Exit> run_plan_survival(const Arguments& arguments) {
   c.source = job.source;
   c.question.spares = spares;
   if (names_plan_incident(arguments)) {
-    CULPRIT_TRY(incident, open_plan_incident(arguments));
-    CULPRIT_TRY(verdict, judged(incident));
-    c.judged = std::move(verdict);
+    CULPRIT_TRY(pack, load_pack(arguments));
+    CULPRIT_TRY(incident, open_diagnosed(arguments, arguments.positional(), pack));
+    c.judged = judged(incident.document);
     c.question.cause = cause_of(c.judged.action);
     c.question.errors = errors_of(incident.resolved.facts);
     if (job.hosts.empty() && !input.has("gpus-per-host")) place(incident.resolved.topology, job);
