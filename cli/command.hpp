@@ -35,10 +35,10 @@ struct Command {
 };
 
 // Each is defined at the end of its own file.
-extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kMerge, kClassify, kReport,
-    kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay,
-    kRedact, kExport, kMcp, kProve, kPlan, kCollect, kRules, kFormats, kSchema, kCompletion,
-    kVersion, kHelp;
+extern const Command kDiagnose, kBatch, kFleet, kOutcome, kLike, kCompare, kIngest, kMerge,
+    kClassify, kReport, kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints,
+    kEfficiency, kReplay, kRedact, kExport, kMcp, kProve, kPlan, kCollect, kRules, kFormats,
+    kSchema, kCompletion, kVersion, kHelp;
 extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanIngest,
     kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby,
     kPlanSurvival, kPlanTopology;

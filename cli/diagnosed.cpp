@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "batch/entry.hpp"
 #include "bundle/own_files.hpp"
 #include "command.hpp"
 #include "diagnose/analyse.hpp"
@@ -12,6 +13,7 @@
 #include "incident.hpp"
 #include "model/phrases.hpp"
 #include "model/shell.hpp"
+#include "pack.hpp"
 #include "report/phrases.hpp"
 
 namespace culprit::cli {
@@ -31,19 +33,30 @@ std::string named_database(const Arguments& arguments, const std::vector<std::st
   return {};
 }
 
-Result<Diagnosed> opened(const Arguments& arguments, const std::string& path) {
+struct Stored {
+  store::Database db;
+  std::string document;
+};
+
+Result<Stored> stored(const Arguments& arguments, const std::string& path) {
   CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
-  const auto document = db.verdict();
+  auto document = db.verdict();
   if (!document)
     return usage_error("this database has no verdict yet")
         .at({path, 0})
         .hint("culprit classify -d " + shell_quoted(path));
-  const bool partial = db.partial();
-  if (partial) remark(arguments, report::words(say(Phrase::database_partial)));
-  CULPRIT_TRY(resolved, diagnose::resolve(db, false));
-  std::vector<std::string> bundles = diagnose::readable_sources(db);
-  return Diagnosed{std::move(db), std::move(resolved), *document,
-                   path,          std::move(bundles),  partial};
+  if (db.partial()) remark(arguments, report::words(say(Phrase::database_partial)));
+  return Stored{std::move(db), std::move(*document)};
+}
+
+Result<Diagnosed> opened(const Arguments& arguments, const std::string& path) {
+  CULPRIT_TRY(found, stored(arguments, path));
+  CULPRIT_TRY(resolved, diagnose::resolve(found.db, false));
+  std::vector<std::string> bundles = diagnose::readable_sources(found.db);
+  const bool partial = found.db.partial();
+  return Diagnosed{std::move(found.db),       std::move(resolved),
+                   std::move(found.document), path,
+                   std::move(bundles),        partial};
 }
 
 }  // namespace
@@ -64,6 +77,20 @@ Result<Diagnosed> open_diagnosed(const Arguments& arguments,
               diagnose::conclude(db, resolved, std::move(findings), {}, std::move(pictures)));
   return Diagnosed{std::move(db), std::move(resolved), std::move(conclusion.document), "",
                    sources,       read.incomplete};
+}
+
+Result<std::string> diagnosis_of(const Arguments& arguments,
+                                 const std::vector<std::string>& sources) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 31;
+  if (sources.size() == 1 && bundle::own_file(sources[0]) == bundle::OwnFile::report)
+    return batch::read_file(sources[0], kMostBytes);
+  if (const std::string path = named_database(arguments, sources); !path.empty()) {
+    CULPRIT_TRY(found, stored(arguments, path));
+    return std::move(found.document);
+  }
+  CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(incident, open_diagnosed(arguments, sources, pack));
+  return std::move(incident.document);
 }
 
 }  // namespace culprit::cli

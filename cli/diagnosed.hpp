@@ -27,4 +27,9 @@ Result<Diagnosed> open_diagnosed(const Arguments& arguments,
                                  const std::vector<std::string>& sources,
                                  const rules::RulePack& pack);
 
+// Its report alone (schemas/diagnosis-v1.json): of a database as it is stored, of a file
+// report.json as it is, else of bundles that are diagnosed for it.
+Result<std::string> diagnosis_of(const Arguments& arguments,
+                                 const std::vector<std::string>& sources);
+
 }  // namespace culprit::cli

@@ -1,5 +1,5 @@
 // export metrics|steps|events: rows as CSV or JSON lines, for tools that read tables; export trace:
-// the incident for Perfetto and Chrome.
+// the incident for Perfetto and Chrome; export card: the incident on one line, to be found again.
 #include <cmath>
 #include <optional>
 #include <set>
@@ -11,12 +11,14 @@
 #include "diagnose/resolve.hpp"
 #include "diagnose/trace.hpp"
 #include "diagnosed.hpp"
+#include "fleet/card.hpp"
 #include "incident.hpp"
 #include "model/contains.hpp"
 #include "model/csv.hpp"
 #include "model/json.hpp"
 #include "store/utf8.hpp"
 #include "pack.hpp"
+#include "report/fields.hpp"
 #include "report/trace.hpp"
 #include "schema/schema.hpp"
 
@@ -133,18 +135,38 @@ Result<Exit> export_trace(const Arguments& arguments) {
   return Exit::finished;
 }
 
+// Of each incident a line, in the order given.
+Result<Exit> export_cards(const Arguments& arguments) {
+  CULPRIT_CHECK(check_format(arguments, {"jsonl"}));
+  std::vector<std::vector<std::string>> incidents;
+  for (std::size_t i = 1; i < arguments.positional().size(); ++i)
+    incidents.push_back({arguments.positional()[i]});
+  if (incidents.empty()) incidents.emplace_back();  // of -d
+  for (const auto& sources : incidents) {
+    CULPRIT_TRY(document, diagnosis_of(arguments, sources));
+    const auto card = fleet::card_of(report::without_ledger(document));
+    if (!card)
+      return fail("this is not a diagnosis that a card can be made of")
+          .at({sources.empty() ? database_path(arguments) : sources[0], 0})
+          .hint("a database with a verdict, report.json, or a bundle");
+    print(*card + "\n");
+  }
+  return Exit::finished;
+}
+
 Result<Exit> run_export(const Arguments& arguments) {
-  static const std::vector<std::string> kTables{"events", "steps", "metrics", "trace"};
+  static const std::vector<std::string> kTables{"events", "steps", "metrics", "trace", "card"};
   if (arguments.positional().empty())
-    return usage_error("export takes one of events, steps, metrics, trace")
+    return usage_error("export takes one of events, steps, metrics, trace, card")
         .hint("culprit export events -d incident.db --format csv");
   const std::string& table = arguments.positional()[0];
   if (arguments.has("out")) CULPRIT_CHECK(answer_into(arguments.get("out")));
   if (table == "trace") return export_trace(arguments);
+  if (table == "card") return export_cards(arguments);
   if (!contains(kTables, table)) {
     const std::string near = schema::nearest(table, kTables);
     return usage_error(fmt::format("export has no '{}'", table))
-        .hint(near.empty() ? "events, steps, metrics, trace"
+        .hint(near.empty() ? "events, steps, metrics, trace, card"
                            : fmt::format("did you mean '{}'?", near));
   }
   if (arguments.positional().size() != 1 || !arguments.has("db"))
@@ -175,25 +197,30 @@ Result<Exit> run_export(const Arguments& arguments) {
 constexpr auto kExportOptions = with_read_options({
     {"db,d", "FILE", "the database"},
     {"out,o", "FILE", "the same as --output"},
-    {"format", "FORMAT", "csv (the default) or jsonl; a trace is json"},
+    {"format", "FORMAT", "csv (the default) or jsonl; a trace is json, a card jsonl"},
     {"json", nullptr, "the same as --format jsonl"},
 });
 
 }  // namespace
 
-constinit const Command kExport{"export",
-                                "events, steps or metrics as rows, or the incident as a trace",
-                                "export events|steps|metrics -d FILE [--format csv|jsonl]\n"
-                                "       culprit export trace INCIDENT [-o FILE]",
-                                "  culprit export events -d incident.db > events.csv\n"
-                                "  culprit export metrics -d incident.db --format jsonl | jq "
-                                "'select(.metric == \"temperature.gpu\")'\n"
-                                "  culprit export trace report/incident.db -o trace.json\n\n"
-                                "  INCIDENT is a database, a folder of `diagnose -o`, or a bundle. "
-                                "Open the trace in ui.perfetto.dev or\n"
-                                "  chrome://tracing: hosts and ranks are tracks, arrows lead from "
-                                "the cause to what followed.\n",
-                                kExportOptions,
-                                run_export};
+constinit const Command kExport{
+    "export",
+    "events, steps or metrics as rows, or the incident as a trace or card",
+    "export events|steps|metrics -d FILE [--format csv|jsonl]\n"
+    "       culprit export trace INCIDENT [-o FILE]\n"
+    "       culprit export card INCIDENT...",
+    "  culprit export events -d incident.db > events.csv\n"
+    "  culprit export metrics -d incident.db --format jsonl | jq "
+    "'select(.metric == \"temperature.gpu\")'\n"
+    "  culprit export trace report/incident.db -o trace.json\n"
+    "  culprit export card report/incident.db >> cards.jsonl\n\n"
+    "  INCIDENT is a database, a folder of `diagnose -o`, or a bundle. "
+    "Open the trace in ui.perfetto.dev or\n"
+    "  chrome://tracing: hosts and ranks are tracks, arrows lead from "
+    "the cause to what followed.\n"
+    "  A card is the incident on one line, for `culprit outcome`, "
+    "`culprit like` and `culprit fleet`.\n",
+    kExportOptions,
+    run_export};
 
 }  // namespace culprit::cli

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "batch/entry.hpp"
+#include "cards.hpp"
 #include "command.hpp"
 #include "fleet/document.hpp"
 #include "fleet/import.hpp"
@@ -12,6 +14,7 @@
 #include "line/timestamp.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
+#include "model/sort.hpp"
 #include "pack.hpp"
 #include "report/fleet.hpp"
 #include "store/fleet.hpp"
@@ -26,6 +29,7 @@ namespace fs = std::filesystem;
 constexpr OptionSpec kFleetFormatOption{"format", "FORMAT", "text, json, csv, html or openmetrics"};
 constexpr OptionSpec kFleetReportOptions[] = {
     {"db,d", "FILE", "the fleet database that `batch` or `fleet import` made"},
+    {"cards", "FILE", "cards, with their outcomes; their incidents count, too"},
     {"out,o", "DIR", "write the report in every format there"},
     kFleetFormatOption,
     {"json", nullptr, "the same as --format json"},
@@ -67,15 +71,6 @@ std::optional<Nanoseconds> parse_moment(std::string_view text) {
   return std::nullopt;
 }
 
-Result<std::optional<Nanoseconds>> time_option(const Arguments& arguments, const char* name) {
-  if (!arguments.has(name)) return std::optional<Nanoseconds>();
-  const auto time = parse_moment(arguments.get(name));
-  if (!time)
-    return usage_error(fmt::format("--{} takes a time, not '{}'", name, arguments.get(name)))
-        .hint("2026-11-01, or 2026-11-01T06:00:00Z");
-  return std::optional(*time);
-}
-
 Result<std::optional<std::int64_t>> count_option(const Arguments& arguments, const char* name,
                                                  std::uint64_t most) {
   if (!arguments.has(name)) return std::optional<std::int64_t>();
@@ -86,7 +81,7 @@ Result<std::optional<std::int64_t>> count_option(const Arguments& arguments, con
 }
 
 Result<Exit> run_fleet(const Arguments& arguments) {
-  if (!arguments.has("db"))
+  if (!arguments.has("db") && !arguments.has("cards"))
     return usage_error("fleet needs a fleet database")
         .hint("culprit fleet -d reports/fleet.db; `culprit batch` makes one");
   if (!arguments.positional().empty())
@@ -100,7 +95,23 @@ Result<Exit> run_fleet(const Arguments& arguments) {
   params.failures = failures;
   CULPRIT_TRY(top, arguments.number("top", params.machines));
   params.machines = std::max<std::size_t>(1, std::min<std::size_t>(top, 100'000));
-  CULPRIT_TRY(record, store::read_fleet(arguments.get("db")));
+  FleetRecord record;
+  if (arguments.has("db")) {
+    CULPRIT_TRY(stored, store::read_fleet(arguments.get("db")));
+    record = std::move(stored);
+  }
+  fleet::Cards cards;
+  if (arguments.has("cards")) {
+    CULPRIT_TRY(read, read_cards(arguments.get("cards")));
+    cards = std::move(read);
+    params.cards = &cards;
+    // Of an incident that the database has, it knows more than the card.
+    std::set<std::string> known;
+    for (const FleetIncident& i : record.incidents) known.insert(i.id);
+    for (FleetIncident& i : fleet::incidents_of(cards))
+      if (known.count(i.id) == 0) record.incidents.push_back(std::move(i));
+    sort_rows(record.incidents, [](const auto& a, const auto& b) { return a.id < b.id; });
+  }
   const std::string text = fleet::document(record, params);
   const auto document = nlohmann::json::parse(text, nullptr, false);
   // Its keys stay in the order in which the statistics are told.
@@ -226,6 +237,15 @@ Result<Exit> run_import(const Arguments& arguments) {
 
 }  // namespace
 
+Result<std::optional<Nanoseconds>> time_option(const Arguments& arguments, const char* name) {
+  if (!arguments.has(name)) return std::optional<Nanoseconds>();
+  const auto time = parse_moment(arguments.get(name));
+  if (!time)
+    return usage_error(fmt::format("--{} takes a time, not '{}'", name, arguments.get(name)))
+        .hint("2026-11-01, or 2026-11-01T06:00:00Z");
+  return std::optional(*time);
+}
+
 Result<fleet::FailureParams> fleet_params(const Arguments& arguments) {
   fleet::FailureParams params;
   CULPRIT_TRY(from, time_option(arguments, "from"));
@@ -261,9 +281,10 @@ constexpr const Command* kFleetSubcommands[] = {&kFleetImport};
 constinit const Command kFleet{
     "fleet",
     "what many incidents say of the machines together",
-    "fleet -d FILE [options]",
+    "fleet [-d FILE] [--cards FILE] [options]",
     "  culprit fleet -d reports/fleet.db\n"
-    "  culprit fleet -d fleet.db --hosts 512 --from 2026-10-01 --format html > fleet.html\n\n"
+    "  culprit fleet -d fleet.db --hosts 512 --from 2026-10-01 --format html > fleet.html\n"
+    "  culprit fleet --cards cards.jsonl    # with how often each kind of verdict was right\n\n"
     "  Rates with their intervals, causes beside published ones, machines that fail more often "
     "than\n"
     "  chance explains, batches of failures, repair times.\n",

@@ -17,5 +17,7 @@ inline constexpr OptionSpec kFleetOptions[] = {
 };
 
 Result<fleet::FailureParams> fleet_params(const Arguments& arguments);
+// A date or a time, UTC where no zone is told; nothing when the option is not given.
+Result<std::optional<Nanoseconds>> time_option(const Arguments& arguments, const char* name);
 
 }  // namespace culprit::cli

@@ -96,6 +96,8 @@ Result<std::string> read_file(const fs::path& path, std::size_t most) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail("cannot read this file").at({path.string(), 0});
   std::string out;
+  std::error_code error;
+  if (const auto size = fs::file_size(path, error); !error && size <= most) out.reserve(size + 1);
   char block[1 << 16];
   while (file && out.size() <= most) {
     file.read(block, sizeof block);

@@ -109,6 +109,7 @@ bool is_signed_report(std::string_view head) {
   if (head.starts_with("{\n  \"blocks\": [") ||
       head.starts_with("{\n  \"version\": 1,\n  \"type\": "))
     return says("\"block_id\": \"culprit-verdict\"") || says("\"localId\": \"culprit-verdict\"");
+  if (head.starts_with("{\"schema\":\"culprit.")) return true;  // cards
   if (head.starts_with("{\"displayTimeUnit\""))
     return says("\"otherData\":{\"program\":\"culprit ");
   if (head.starts_with("<!DOCTYPE html>"))
@@ -129,8 +130,8 @@ bool is_own_report(int fd) {
 }
 
 bool may_be_report(std::string_view name) {
-  static constexpr std::string_view kEndings[] = {".json", ".txt",   ".md", ".html",
-                                                  ".xml",  ".sarif", ".csv"};
+  static constexpr std::string_view kEndings[] = {".json", ".jsonl", ".txt",   ".md",
+                                                  ".html", ".xml",   ".sarif", ".csv"};
   return std::ranges::any_of(kEndings,
                              [&](std::string_view ending) { return name.ends_with(ending); });
 }

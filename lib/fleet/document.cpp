@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "fleet/incident.hpp"
 #include "fleet/taxonomy.hpp"
 #include "model/json.hpp"
 #include "model/sort.hpp"
@@ -120,6 +121,7 @@ class Statistics {
     out["bursts"] = in_batches();
     out["returning"] = coming_back();
     out["weeks"] = weeks();
+    if (params_.cards != nullptr) out["outcomes"] = outcomes(*params_.cards);
     out["notes"] = watched_.notes;
     return out;
   }
@@ -456,6 +458,30 @@ class Statistics {
                      {"counts", counts}});
     }
     return out;
+  }
+
+  // How often verdicts of one word, and of one kind of cause, were right.
+  Json outcomes(const Cards& cards) const {
+    std::map<std::pair<std::string, std::string>, std::array<std::int64_t, 3>> rows;
+    std::int64_t known = 0;
+    for (const auto& [id, o] : cards.outcomes()) {
+      const CardRow* card = cards.find(id);
+      if (card == nullptr || !inside(parse_utc(std::string(card->start)), params_.failures))
+        continue;
+      ++known;
+      for (const auto& [table, name] : {std::pair("sureness", &o.sureness), {"kind", &o.kind}})
+        ++rows[{table, *name}][static_cast<std::size_t>(o.found)];
+    }
+    Json out = Json::array();
+    for (const auto& [key, n] : rows)
+      out.push_back({{"table", key.first},
+                     {"name", key.second},
+                     {"count", n[0] + n[1] + n[2]},
+                     {"confirmed", n[0]},
+                     {"cleared", n[1]},
+                     {"other", n[2]},
+                     {"share", share_of(n[0], n[0] + n[1] + n[2])}});
+    return {{"cards", cards.rows().size()}, {"known", known}, {"verdicts", out}};
   }
 
   const FleetRecord& record_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "fleet/card.hpp"
 #include "fleet/durations.hpp"
 #include "fleet/failures.hpp"
 #include "fleet/offenders.hpp"
@@ -18,7 +19,8 @@ struct DocumentParams {
   OffenderParams offenders;
   BurstParams bursts;
   ReturnParams returns;
-  std::size_t machines = 50;  // of lists; all beyond are counted
+  std::size_t machines = 50;     // of lists; all beyond are counted
+  const Cards* cards = nullptr;  // whose outcomes are counted
 };
 
 std::string document(const FleetRecord& record, const DocumentParams& params = {});

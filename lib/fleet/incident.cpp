@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <set>
 
+#include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "model/terms.hpp"
@@ -203,8 +204,11 @@ std::optional<FleetIncident> from_json(const json& v) {
   i.complete = member(v, "complete") != false;
   i.summary = text(v, "summary");
   i.report = text(v, "report");
-  for (const json& h : member(v, "hosts"))
-    if (h.is_string()) i.hosts.push_back(h.get<std::string>());
+  if (const json& hosts = member(v, "hosts"); hosts.is_string())  // of a card, folded
+    i.hosts = expand_hostlist(hosts.get_ref<const std::string&>()).hosts;
+  else
+    for (const json& h : hosts)
+      if (h.is_string()) i.hosts.push_back(h.get<std::string>());
   for (const json& t : member(v, "targets"))
     i.targets.push_back({text(t, "kind"), text(t, "id"), text(t, "host"), number(t, "confidence"),
                          member(t, "blamed") == true});

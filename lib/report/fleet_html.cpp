@@ -434,6 +434,23 @@ std::string shared(const json& d) {
   return out;
 }
 
+std::string outcomes(const json& d) {
+  std::string rows;
+  for (const json& row : list(member(d, "outcomes"), "verdicts"))
+    rows += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+        html_text(row, "name"), html_text(row, "table"), count(row, "count"),
+        count(row, "confirmed"), count(row, "cleared"),
+        escaped(with_interval(member(row, "share"), true)));
+  if (rows.empty()) return "";
+  return html_section(
+      "outcomes", "Outcomes", "What was found after verdicts of one word, or one kind of cause.",
+      table_of(
+          head_cells({"verdict", "by", "#known", "#confirmed", "#cleared", "#confirmed [95 %]"}),
+          rows, "Outcomes"));
+}
+
 std::string durations(const json& rows, const char* id, const char* title, const char* lead,
                       const char* what) {
   std::string body;
@@ -548,7 +565,7 @@ std::string render(const json& d) {
                          "class=\"n\">count</th></tr></thead>\n<tbody>\n" +
                              lines + "</tbody></table>\n");
   }
-  body += returning(d) + shared(d) + classes(d);
+  body += outcomes(d) + returning(d) + shared(d) + classes(d);
   body += durations(list(d, "repair_times"), "repairs", "Repair times",
                     "From the beginning to the end of an episode. Open ones count as long as they "
                     "were seen (Kaplan-Meier).",

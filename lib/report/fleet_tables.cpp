@@ -95,6 +95,8 @@ std::string csv(const json& d) {
   for (const json& row : list(d, "bursts"))
     out.row("bursts", text(row, "component") + "/" + text(row, "from"),
             figure(member(row, "count")), member(row, "expected"), nullptr, nullptr);
+  for (const json& row : list(member(d, "outcomes"), "verdicts"))
+    out.rated("confirmed", text(row, "table") + "/" + text(row, "name"), row, "share");
   for (const json& row : list(member(d, "time"), "parts"))
     out.row("time_hours", text(row, "part"), "", member(row, "hours"), nullptr, nullptr);
   return out.out_;
@@ -214,6 +216,14 @@ std::string metrics(const json& d) {
            "Failed jobs that failed in their first ten minutes, with the 95 percent interval.",
            "ratio");
   m.bounds(member(member(d, "early"), "share"), "value");
+  if (const json& o = list(member(d, "outcomes"), "verdicts"); !o.empty()) {
+    m.family("culprit_fleet_verdicts", "Verdicts by what was found afterwards.");
+    for (const json& row : o)
+      for (const char* found : {"confirmed", "cleared", "other"})
+        m.sample(fmt::format("{}=\"{}\",found=\"{}\"", text(row, "table"), label(text(row, "name")),
+                             found),
+                 member(row, found));
+  }
   const json& r = member(d, "rates");
   m.family("culprit_fleet_mtbf_days",
            "Mean time between failures of the fleet, with the 95 percent interval.", "days");

@@ -215,6 +215,19 @@ std::string actions(const json& d) {
   return out.empty() ? "" : heading("ACTIONS", "of the verdicts, all incidents") + out + "\n";
 }
 
+std::string outcomes(const json& d) {
+  const json& o = member(d, "outcomes");
+  if (!o.is_object()) return "";
+  std::string out =
+      heading("OUTCOMES", "of verdicts, by their word and by the kind of cause") +
+      fmt::format("  {} of {} cards have one\n", count(o, "known"), count(o, "cards"));
+  for (const json& row : list(o, "verdicts"))
+    out += fmt::format("  {:<9} {:<22} {:>5} of {:<5} confirmed  {}\n", text(row, "table"),
+                       text(row, "name"), count(row, "confirmed"), count(row, "count"),
+                       with_interval(member(row, "share"), true));
+  return out;
+}
+
 std::string render(const json& d) {
   const json& w = member(d, "watched");
   std::string out = fmt::format("FLEET   {}", counted(count(w, "machines"), "machine"));
@@ -241,7 +254,7 @@ std::string render(const json& d) {
   if (!list(d, "mechanisms").empty())
     out += heading("MECHANISMS", "share; ByteRobust table 4: dense, MoE") +
            shares(list(d, "mechanisms"));
-  out += actions(d);
+  out += actions(d) + outcomes(d);
   if (const json& early = member(d, "early"); count(early, "known") > 0)
     out += heading("FIRST TEN MINUTES") +
            fmt::format("  {} of {} jobs failed in them: {} (Aegis: {})\n", count(early, "count"),

@@ -72,12 +72,14 @@ TEST(OwnFiles, AreReportsInEveryFormat) {
                "\"localId\": \"culprit-verdict\"\n");
   folder.write("trace.json",
                "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"program\":\"culprit 0.1.0\",\n");
+  folder.write("cards.jsonl", "{\"schema\":\"culprit.card/1\",\"id\":\"795a8276a2a37418\"}\n");
   EXPECT_TRUE(walked(folder.path()).files().empty());
+  folder.write("theirs.jsonl", "{\"schema\":\"event/1\"}\n");
   folder.write("theirs.json", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   folder.write("theirs.txt", "ISOLATE  the node\nused, skipped, rejected;\n");
   folder.write("theirs.md", "# Notes\n\nAction: none\n");
   folder.write("theirs.html", "<!DOCTYPE html>\n<p>culprit</p>\n");
-  EXPECT_EQ(walked(folder.path()).files().size(), 4u);
+  EXPECT_EQ(walked(folder.path()).files().size(), 5u);
 }
 
 TEST(OwnFiles, OfOthersAreRead) {
