@@ -47,7 +47,7 @@ def main():
                 if line:
                     ids[name] = json.loads(line)['id']
                     file.write(line)
-        pairs = first = at_all = strangers = 0
+        pairs = first = tied = at_all = strangers = 0
         for name in draw.sample(sorted(ids), min(a.most, len(ids))):
             twin, archive = os.path.join(scratch, name), os.path.join(scratch, name + '.tar')
             thinned(os.path.join(a.folder, name), twin, draw, a.drop)
@@ -62,11 +62,13 @@ def main():
             share = document['nearest'][place - 1]['likeness'] if place else 0
             pairs += 1
             first += place == 1
+            tied += place > 1 and share == document['nearest'][0]['likeness']
             at_all += share >= 0.5
             strangers += document['such']['count'] - (share >= 0.5)
             if a.v:
                 print(name, place, share, document['nearest'][0]['line'] if near else '', sep='\t')
-        print(f'{len(ids)} cards, {pairs} twins: own card first {first} ({100 * first / max(1, pairs):.1f} %), '
+        print(f'{len(ids)} cards, {pairs} twins: own card first {first}, as near as the first {tied} '
+              f'({100 * (first + tied) / max(1, pairs):.1f} % together), '
               f'counted as such {at_all}, others as such {strangers / max(1, pairs):.1f} a twin')
 
 

@@ -35,7 +35,7 @@ struct Command {
 };
 
 // Each is defined at the end of its own file.
-extern const Command kDiagnose, kBatch, kFleet, kOutcome, kLike, kCompare, kIngest, kMerge,
+extern const Command kDiagnose, kBatch, kFleet, kOutcome, kLike, kClaim, kCompare, kIngest, kMerge,
     kClassify, kReport, kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints,
     kEfficiency, kReplay, kRedact, kExport, kMcp, kProve, kPlan, kCollect, kRules, kFormats,
     kSchema, kCompletion, kVersion, kHelp;

@@ -95,6 +95,26 @@ culprit ingest logs -d bare.db -q >/dev/null
 expect 2 'culprit report -d bare.db' 'no verdict yet'
 expect 2 'culprit ingest a.db -d b.db' 'a database that culprit made'
 expect 2 'culprit formats --output logs' 'this is a folder'
+expect 2 'culprit export card -d bare.db' 'no verdict yet'
+expect 2 'culprit outcome cards.jsonl' 'an id'
+expect 2 'culprit claim a.db' 'needs a host'
+expect 2 'culprit claim a.db --host nosuch' 'names no host'
+expect 2 'culprit fleet' 'needs a fleet database'
+
+# Cards: an outcome is written behind the card, or not at all.
+expect 0 'culprit export card a.db >cards.jsonl'
+id=$(sed 's/.*"id":"\([0-9a-f]*\)","tool.*/\1/' cards.jsonl)
+expect 0 "culprit outcome cards.jsonl $id confirmed --cause 'the GPU'"
+says ': confirmed'
+expect 0 'culprit like cards.jsonl $S/gpu-off-bus'
+expect 0 'culprit fleet --cards cards.jsonl'
+says '1 of 1 cards have one'
+expect 3 'culprit outcome cards.jsonl 0123456789abcdef confirmed' 'cards.jsonl'
+[ "$(wc -l <cards.jsonl)" = 2 ] || { echo "a refused outcome was written"; failures=$((failures + 1)); }
+expect 3 'culprit outcome nosuch.jsonl 0123456789abcdef confirmed' 'nosuch.jsonl'
+expect 3 'culprit like logs $S/gpu-off-bus' 'cannot read'
+expect 0 'culprit claim a.db --host gpu-ad05'
+says 'NVRM: Xid'
 
 # An error in JSON is one object on one line.
 expect 2 'culprit dignose --json' '{"schema":"culprit.error/1","error":"usage","place":null,"reason":"'

@@ -113,6 +113,42 @@ TEST(OurFiles, ProofsSatisfyTheirSchema) {
                     std::string(CULPRIT_SAMPLES_DIR) + "/" + sample);
 }
 
+TEST(OurFiles, ClaimsSatisfyTheirSchema) {
+  const std::string samples = std::string(CULPRIT_SAMPLES_DIR) + "/";
+  expect_document("claim-v1.json", "claim --host gpu-ad05", samples + "gpu-off-bus");
+  expect_document("claim-v1.json", "claim --host h100-22", samples + "config-drift");
+}
+
+TEST(OurFiles, CardsSatisfyTheirSchemaAndStaySmall) {
+  const std::string cards = testing::TempDir() + "cards-of-schema-test.jsonl";
+  std::string text, id;
+  for (const auto& entry : std::filesystem::directory_iterator(CULPRIT_SAMPLES_DIR)) {
+    const std::string line = culprit::test::printed(std::string(CULPRIT_BINARY) +
+                                                    " export card -q " + entry.path().string())
+                                 .text;
+    const json card = json::parse(line, nullptr, false);
+    ASSERT_TRUE(card.is_object()) << entry.path();
+    for (const auto& violation : validate(card, schema_named("card-v1.json")))
+      ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
+    EXPECT_LT(line.size(), 10'000u) << entry.path();
+    text += line;
+    id = card["id"];
+  }
+  std::ofstream(cards) << text;
+  culprit::test::printed(std::string(CULPRIT_BINARY) + " outcome " + cards + " " + id +
+                         " confirmed --time 2026-12-01");
+  std::ifstream stream(cards);
+  std::string last;
+  for (std::string line; std::getline(stream, line);) last = line;
+  const json outcome = json::parse(last, nullptr, false);
+  EXPECT_EQ(outcome["outcome"], "confirmed");
+  for (const auto& violation : validate(outcome, schema_named("card-v1.json")))
+    ADD_FAILURE() << violation.path << ": " << violation.reason;
+  expect_document("like-v1.json", "like " + cards,
+                  std::string(CULPRIT_SAMPLES_DIR) + "/gpu-off-bus");
+  std::filesystem::remove(cards);
+}
+
 TEST(OurFiles, StacksAndCollectivesOfRealDumpsSatisfyTheirSchemas) {
   const std::filesystem::path shared = CULPRIT_SHARED_DIR;
   if (shared.empty()) GTEST_SKIP() << "skipped: no corpus";

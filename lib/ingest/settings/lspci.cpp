@@ -4,6 +4,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "line/trimmed.hpp"
 #include "model/pci.hpp"
 
 namespace culprit::ingest {
@@ -22,6 +23,8 @@ class PciDevice : public Assembler {
     static const re2::RE2 kStatus(R"(^\s+LnkSta:\s+Speed ([0-9.]+)GT/s[^,]*, Width x(\d{1,2})\b)");
     const std::string_view text = line.raw;
     if (text.empty() || (text.front() != ' ' && text.front() != '\t')) return Step::not_mine;
+    if (const std::size_t at = text.find("Physical Slot: "); at != std::string_view::npos)
+      put(line.place, "slot", std::string(line::trimmed(text.substr(at + 15))), reading);
     std::string speed, width;
     if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kStatus, &speed,
                                 &width))

@@ -24,6 +24,8 @@ constexpr SmiSetting kSmiSettingFields[] = {
     {"", "CUDA Version", "cuda_version", false},
     {"", "Attached GPUs", "gpu.count", false},
     {"", "Product Name", "gpu.product", true},
+    {"", "Serial Number", "gpu.serial", true},
+    {"", "GPU UUID", "gpu.uuid", true},
     {"", "VBIOS Version", "gpu.vbios", true},
     {"Inforom Version", "Image Version", "gpu.inforom", true},
     {"", "Persistence Mode", "gpu.persistence_mode", true},
