@@ -23,9 +23,9 @@ using report::member;
 using report::text;
 
 constexpr std::string_view kCard = "culprit.card/1", kOutcome = "culprit.outcome/1";
-// Together at most 10 kB, whatever the incident.
+constexpr std::size_t kMostBytes = 10'000;  // of a card, whatever the incident
 constexpr std::size_t kMostTargets = 12, kMostEffects = 48, kMostWaits = 16, kMostSigns = 16,
-                      kMostHostBytes = 2000, kMostWord = 60, kMostSentence = 400;
+                      kMostHostBytes = 2000, kMostWord = 60, kMostName = 120, kMostSentence = 400;
 constexpr std::size_t kDeepest = 32;  // of a line that is read
 
 using Words = std::set<std::string>;
@@ -51,10 +51,12 @@ Words signs_of(const json& hypothesis) {
   return out;
 }
 
+// Of very many the first: findings stand in the order of their weight.
 Words effects_of(const json& document) {
   Words out;
   for (const json& finding : list(document, "findings"))
-    if (text(finding, "outcome") == "fired" && !text(finding, "class").empty())
+    if (out.size() < kMostEffects && text(finding, "outcome") == "fired" &&
+        !text(finding, "class").empty())
       out.insert(text(finding, "role") + " " + text(finding, "class"));
   return out;
 }
@@ -85,8 +87,8 @@ ordered_json differential_of(const json& verdict) {
   ordered_json out = ordered_json::array();
   for (const json& c : list(verdict, "differential")) {
     if (out.size() == 3) break;
-    out.push_back({{"kind", text(c, "kind")},
-                   {"action", text(c, "action")},
+    out.push_back({{"kind", report::shortened(text(c, "kind"), kMostName)},
+                   {"action", report::shortened(text(c, "action"), kMostName)},
                    {"score", report::number(c, "score")},
                    {"what", report::shortened(text(c, "what"), kMostSentence / 2)}});
   }
@@ -252,13 +254,22 @@ std::optional<std::string> card_of(const json& document) {
   i.targets.resize(std::min(targets, kMostTargets));
   i.job = text(member(document, "job"), "name");
   i.job_id = text(member(document, "job"), "id");
-  ordered_json out{
-      {"schema", kCard}, {"id", i.id}, {"tool", ordered_json(member(document, "tool"))}};
+  std::vector<std::string*> names{&i.job,       &i.job_id,  &i.event_class, &i.symptom,
+                                  &i.precision, &i.restart, &i.action};
+  for (FleetTarget& t : i.targets) names.insert(names.end(), {&t.kind, &t.id, &t.host});
+  for (FleetTime& t : i.time) names.push_back(&t.part);
+  const auto short_name = [](const std::string& name) {
+    return report::shortened(name, kMostName);
+  };
+  for (std::string* name : names) *name = short_name(*name);
+  ordered_json out{{"schema", kCard}, {"id", i.id}};
+  for (const char* key : {"name", "rules", "version"})
+    out["tool"][key] = short_name(text(member(document, "tool"), key));
   const std::string step = report::taken_step(document);
   out["line"] = report::shortened(
       report::headline(i.action, step) + (who.empty() ? "" : "  " + who), kMostSentence);
-  out["kind"] = step.empty() ? text(first, "kind") : step;
-  out["sureness"] = text(member(verdict, "sureness"), "word");
+  out["kind"] = short_name(step.empty() ? text(first, "kind") : step);
+  out["sureness"] = short_name(text(member(verdict, "sureness"), "word"));
   const ordered_json row = to_json(i);
   for (const char* key : {"action", "precision", "restart", "symptom", "class", "confidence", "job",
                           "job_id", "start", "end", "gpus", "complete", "summary"})
@@ -272,7 +283,13 @@ std::optional<std::string> card_of(const json& document) {
   out["waits"] = first_of(waits_of(document), kMostWaits);
   out["differential"] = differential_of(verdict);
   out["time"] = row["time"];
-  return json_text(out, -1);
+  std::string line = json_text(out, -1);
+  for (const char* list : {"effects", "waits", "time", "targets", "differential"})
+    while (line.size() >= kMostBytes && !out[list].empty()) {  // letters of several bytes
+      out[list].erase(out[list].size() - 1);
+      line = json_text(out, -1);
+    }
+  return line;
 }
 
 std::string_view name(Found found) {

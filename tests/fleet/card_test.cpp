@@ -96,6 +96,13 @@ TEST(Card, StaysSmallWhateverTheIncident) {
     report["waits"]["nodes"].push_back({{"doing", fmt::format("send {}", i)}, {"size", 1}});
   }
   report["verdict"]["summary"] = std::string(100'000, 's');
+  std::string wide;
+  for (int i = 0; i < 5000; ++i) wide += "\xF0\x9F\x94\xA5";
+  report["verdict"]["targets"][0]["id"] = wide;
+  report["verdict"]["differential"][0]["what"] = wide;
+  report["job"] = {{"name", wide}, {"id", wide}};
+  for (json& finding : report["findings"])
+    finding["class"] = finding["class"].get<std::string>().insert(0, wide);
   const auto line = card_of(report);
   ASSERT_TRUE(line);
   EXPECT_LT(line->size(), 10'000u);
