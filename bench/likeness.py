@@ -51,7 +51,7 @@ def main():
         for name in draw.sample(sorted(ids), min(a.most, len(ids))):
             twin, archive = os.path.join(scratch, name), os.path.join(scratch, name + '.tar')
             thinned(os.path.join(a.folder, name), twin, draw, a.drop)
-            run(a.culprit, 'redact', '--bundle', twin, '-o', archive, '-q')
+            run(a.culprit, 'redact', '--bundle', twin, '-o', archive, '--map', archive + '.map', '-q')
             answer = run(a.culprit, 'like', cards, archive, '--json', '-q', '--top', str(len(ids)))
             if answer.returncode != 0:
                 print(name, 'failed:', answer.stderr.strip())
