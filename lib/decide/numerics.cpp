@@ -93,14 +93,40 @@ const Finding* fired(const Walk& w, Trait trait) {
   return nullptr;
 }
 
-// The only GPU whose own numbers went wrong, as one rank in one run and as another in the next:
-// what belongs to a rank, its data above all, is left behind when ranks change places.
-std::optional<Subject> wrong_as_several_ranks(const std::map<Subject, Repeated>& seen) {
-  if (seen.size() != 1) return std::nullopt;
+// Of one finding: 0 where some of its ranks may be of one run.
+std::size_t runs_of(const Finding& f, Nanoseconds burst) {
+  if (f.ranks.empty()) return 0;
+  std::set<MemberId> logs;
+  for (const Evidence& e : f.evidence) logs.insert(e.member);
+  const std::size_t n = f.ranks.size();
+  const bool apart =
+      f.start && f.end && *f.end - *f.start > static_cast<Nanoseconds>(n - 1) * burst;
+  return n == 1 || (apart && logs.size() >= n) ? n : 0;
+}
+
+// Runs in which the only GPU whose own numbers went wrong was another rank each time: what belongs
+// to a rank, its data above all, is left behind when ranks change places. 0: several GPUs, or
+// several ranks of one run, which each call their only device the first.
+std::size_t runs_as_another_rank(const std::map<Subject, Repeated>& seen, Nanoseconds burst) {
+  if (seen.size() != 1) return 0;
   std::set<Rank> ranks;
-  for (const Finding* f : seen.begin()->second.findings)
+  std::map<Nanoseconds, Nanoseconds> spans;  // of findings, by their start
+  std::set<MemberId> logs;
+  std::size_t runs = 0;
+  for (const Finding* f : seen.begin()->second.findings) {
+    const std::size_t own = runs_of(*f, burst);
+    if (own == 0) return 0;
+    runs += own;
     ranks.insert(f->ranks.begin(), f->ranks.end());
-  return ranks.size() > 1 ? std::optional(seen.begin()->first) : std::nullopt;
+    for (const Evidence& e : f->evidence)
+      if (!logs.insert(e.member).second) return 0;
+    if (!f->start || !f->end) continue;
+    const auto [at, fresh] = spans.emplace(*f->start, *f->end);
+    if (!fresh || (at != spans.begin() && std::prev(at)->second + burst >= *f->start) ||
+        (std::next(at) != spans.end() && *f->end + burst >= std::next(at)->first))
+      return 0;
+  }
+  return ranks.size() == runs ? runs : 0;
 }
 
 // The GPU computes wrongly: `because` says how that was seen.
@@ -165,11 +191,15 @@ Answer data_corruption(Walk& w) {
     return corrupts(w, gpu, steps, confidence::kOtherGpuDiffers,
                     say(Phrase::other_gpu_differs, gpu.id, at(steps.last)));
   }
-  if (const auto own = repeated_steps(w, Trait::own_numbers);
-      const auto gpu = wrong_as_several_ranks(own)) {
-    const Repeated& runs = own.at(*gpu);
-    return corrupts(w, *gpu, runs, confidence::kSameGpuDiffersAgain,
-                    say(Phrase::own_numbers_wrong_again, gpu->id, at(runs.last)));
+  // The last ranks of a job stand on its last machine in two runs by chance, and hardly in three.
+  constexpr std::size_t kProven = 3;
+  const auto own = repeated_steps(w, Trait::own_numbers);
+  if (const std::size_t runs = runs_as_another_rank(own, w.params.same_burst); runs > 1) {
+    const auto& [gpu, all] = *own.begin();
+    return corrupts(
+        w, gpu, all,
+        runs >= kProven ? confidence::kSameGpuDiffersAgain : confidence::kSameGpuDiffersOnce,
+        say(Phrase::own_numbers_wrong_again, gpu.id, runs, at(all.last)));
   }
   const auto seen = repeated_steps(w, Trait::rerun_same_gpu_differs);
   if (seen.empty()) return ruled_out(say(Phrase::no_step_repeated));

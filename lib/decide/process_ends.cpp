@@ -43,16 +43,16 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }
 
-// A few machines of many that lack it, by their own word: the others' environment is right.
+// A few machines of many that lack it, by their own logs: what a program prints the others may not
+// have got to.
 std::vector<Host> few_hosts(const Walk& w, const Finding& f, const Cause& c) {
   constexpr std::size_t kFew = 4;
   std::set<Host> alike;
   for (const Finding* one : c.findings)
     if (one->event_class == f.event_class) alike.insert(one->hosts.begin(), one->hosts.end());
-  const bool own = f.scope == Scope::host_local && !f.traits.has(Trait::file_missing) &&
-                   f.symptom != Symptom::external_service_error &&
-                   f.symptom != Symptom::infiniband_error;
-  if (!own || alike.size() < 2 || alike.size() > kFew || 2 * alike.size() > w.incident.hosts ||
+  if (f.scope != Scope::host_local || f.origin == Origin::any ||
+      f.symptom == Symptom::external_service_error || f.symptom == Symptom::infiniband_error ||
+      alike.size() < 2 || alike.size() > kFew || 2 * alike.size() > w.incident.hosts ||
       std::ranges::any_of(alike, [&](const Host& h) { return w.incident.machines.count(h) == 0; }))
     return {};
   return {alike.begin(), alike.end()};

@@ -8,6 +8,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -39,9 +40,15 @@ std::string shared_path(const std::string& text) {
 // The growth of memory that led to this want of it; null: none is known.
 const Finding* growth_before(const Case& c, const Cause& cause, const Finding& f) {
   if (f.symptom != Symptom::cpu_oom || f.remedy == "enlarge_shm") return nullptr;
+  const auto led_to_it = [&](const Finding& growth) {
+    const auto in_growth = [&](const Host& host) { return contains(growth.hosts, host); };
+    if (!growth.hosts.empty() && !cause.hosts.empty() &&
+        std::ranges::none_of(cause.hosts, in_growth))
+      return false;
+    return !cause.start || (*growth.start < *cause.start && *cause.start < *growth.end + kHour);
+  };
   for (const Finding& one : c.findings)
-    if (one.analysis == Analysis::growth && one.outcome == Outcome::fired &&
-        (!cause.start || (*one.start<*cause.start&& * one.end + kHour> * cause.start)))
+    if (one.analysis == Analysis::growth && one.outcome == Outcome::fired && led_to_it(one))
       return &one;
   return nullptr;
 }

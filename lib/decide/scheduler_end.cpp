@@ -127,7 +127,10 @@ Answer user_request(Walk& w) {
   const bool cause_after = w.best() != nullptr && w.best()->start && when &&
                            *w.best()->start - w.best()->uncertainty > *when + 5 * kSecond &&
                            *w.best()->start < *when + w.params.cleanup;
-  const bool undated_after = w.best() != nullptr && follows_undated(w, *w.best(), *stop);
+  // What ends a step may print its word before the buffered words of who failed; a limit of time
+  // does not ask.
+  const bool undated_after = w.best() != nullptr && stop->traits.has(Trait::time_limit) &&
+                             follows_undated(w, *w.best(), *stop);
   if (w.best() != nullptr && !cause_after && !undated_after &&
       w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program &&
       w.best()->kind != CauseKind::outside)

@@ -71,29 +71,41 @@ TEST(RepeatedSteps, OneOccurrenceInTwoFilesIsOne) {
   EXPECT_EQ(verdict({console, own}).action, Action::checks);
 }
 
-// A rank's own numbers go wrong in two runs.
-std::vector<Finding> own_numbers(const char* host_then, std::int64_t then, const char* host_now,
-                                 std::int64_t now) {
-  std::vector<Finding> out = {
-      rerun("train_nan_local", host_then, 200 * kMinute, Outcome::ruled_out),
-      rerun("train_nan_local", host_now, kNow)};
-  out[0].ranks = {Rank(then)};
-  out[1].ranks = {Rank(now)};
+// A rank's own numbers go wrong in each of these runs: on which host, and as which rank.
+std::vector<Finding> own_numbers(const std::vector<std::pair<const char*, std::int64_t>>& runs,
+                                 Nanoseconds apart = 60 * kMinute) {
+  std::vector<Finding> out;
+  for (const auto& [host, rank] : runs) {
+    const bool last = out.size() + 1 == runs.size();
+    out.push_back(rerun("train_nan_local", host,
+                        kNow - static_cast<Nanoseconds>(runs.size() - 1 - out.size()) * apart,
+                        last ? Outcome::fired : Outcome::ruled_out));
+    out.back().id += std::to_string(rank);
+    out.back().ranks = {Rank(rank)};
+    out.back().evidence[0].member = static_cast<MemberId>(out.size());
+  }
   return out;
 }
 
-TEST(OwnNumbers, OnOneGPUAsTwoRanksTheGPUIsToBlame) {
-  const Verdict v = verdict(own_numbers("n05", 37, "n05", 21));
+TEST(OwnNumbers, OnOneGPUAsAnotherRankInEachOfThreeRunsTheGPUIsToBlame) {
+  const Verdict v = verdict(own_numbers({{"n05", 37}, {"n05", 21}, {"n05", 29}}));
   EXPECT_EQ(v.action, Action::isolate);
   EXPECT_EQ(v.targets.at(0).subject.id, "n05");
+  EXPECT_EQ(verdict(own_numbers({{"n05", 15}, {"n05", 31}})).action, Action::checks)
+      << "the last rank of a job stands on its last machine";
 }
 
 TEST(OwnNumbers, AsTheSameRankItMayBeItsData) {
-  EXPECT_EQ(verdict(own_numbers("n05", 37, "n05", 37)).action, Action::checks);
+  EXPECT_EQ(verdict(own_numbers({{"n05", 37}, {"n05", 37}, {"n05", 37}})).action, Action::checks);
+}
+
+TEST(OwnNumbers, SeveralRanksOfOneRunEachSeeOneDevice) {
+  EXPECT_NE(verdict(own_numbers({{"n05", 32}, {"n05", 33}, {"n05", 34}}, kSecond)).action,
+            Action::isolate);
 }
 
 TEST(OwnNumbers, OnTwoGPUsNoMachineIsToBlame) {
-  EXPECT_NE(verdict(own_numbers("n05", 37, "n06", 21)).action, Action::isolate);
+  EXPECT_NE(verdict(own_numbers({{"n05", 37}, {"n06", 21}, {"n05", 29}})).action, Action::isolate);
 }
 
 TEST(RepeatedSteps, OnManyGPUsTheStepIsNotDeterministic) {

@@ -47,7 +47,20 @@ struct Filling {
 
 using Machines = std::map<std::string, std::vector<Sample>>;
 
-Filling filling(const Machines& machines, bool falling, const MemoryGrowthParams& params) {
+// Near to filling a machine, and not within the minutes of a start.
+bool large_enough(std::span<const Sample> run, const rules::MetricMatch& match,
+                  const MemoryGrowthParams& params) {
+  const double last = run.back().value * match.scale;
+  const double rise = std::abs(last - run.front().value * match.scale);
+  const auto gib = rules::unit_factor(match.metric->unit, "GiB");
+  const auto share = rules::unit_factor(match.metric->unit, "ratio");
+  return run.back().time - run.front().time >= params.least_span &&
+         (gib ? rise * *gib >= params.least_rise : share && last * *share >= params.least_share);
+}
+
+Filling filling(const Machines& machines, const rules::MetricMatch& match,
+                const MemoryGrowthParams& params) {
+  const bool falling = match.metric->exhausts == rules::MetricTrend::falling;
   Filling out;
   for (const auto& [name, samples] : machines) {
     if (samples.size() < params.least_samples) continue;
@@ -55,7 +68,8 @@ Filling filling(const Machines& machines, bool falling, const MemoryGrowthParams
     const auto run = last_run(samples, falling, params.restart);
     std::vector<double> values;
     for (const Sample& s : run) values.push_back(falling ? 1 / std::max(s.value, 1e-9) : s.value);
-    if (keeps_rising(values, params)) out.machines.push_back(run);
+    if (keeps_rising(values, params) && large_enough(run, match, params))
+      out.machines.push_back(run);
   }
   return out;
 }
@@ -148,12 +162,10 @@ std::vector<Finding> memory_growth(const Facts& facts, const rules::Catalogue& c
         return std::tuple(a.time, facts.order(a.series->member), a.line) <
                std::tuple(b.time, facts.order(b.series->member), b.line);
       });
-    const Filling found = filling(
-        metric.machines, metric.match.metric->exhausts == rules::MetricTrend::falling, params);
-    const double share = found.measured == 0 ? 0
-                                             : static_cast<double>(found.machines.size()) /
-                                                   static_cast<double>(found.measured);
-    if (share <= best) continue;
+    const Filling found = filling(metric.machines, metric.match, params);
+    const double share = static_cast<double>(found.machines.size()) /
+                         static_cast<double>(std::max<std::size_t>(1, found.measured));
+    if (found.measured < params.least_machines || share <= best) continue;
     best = share;
     out.assign(1, finding_of(facts, metric.match, found));
   }

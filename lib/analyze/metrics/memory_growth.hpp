@@ -16,8 +16,12 @@ struct MemoryGrowthParams {
   double least_factor = 1.5;  // from the first quarter of a run to its last one
   double least_late = 0.1;    // share of the rise that falls into the last quarter: what is loaded
                               // at the start rises, too, and then stays
-  double restart = 0.5;       // a fall by this share of what was risen is another run
-  double most = 0.5;          // more than this share of the machines must fill up together
+  Nanoseconds least_span = 20 * kMinute;  // a checkpoint or an optimizer is loaded in less
+  double least_rise = 8;                  // GiB; monitors and sidecars leak, too
+  double least_share = 0.8;               // in use at the end, where shares are measured
+  std::size_t least_machines = 2;         // of one a foreign process may do it
+  double restart = 0.5;                   // a fall by this share of what was risen is another run
+  double most = 0.5;  // more than this share of the machines must fill up together
 };
 
 // Whether the values rise from one quarter to the next, and in the last as well.
