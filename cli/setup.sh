@@ -8,7 +8,7 @@ set -eu
 build="g++ cmake ninja-build pkgconf libarchive-dev zlib1g-dev libboost-program-options-dev libfmt-dev libre2-dev
   libsqlite3-dev libxxhash-dev nlohmann-json3-dev libcctz-dev tzdata libeigen3-dev libisal-dev"
 test="libgtest-dev librapidcheck-dev"
-ci="libbenchmark-dev mandoc clang clang-format"
+ci="libbenchmark-dev mandoc clang clang-format libclang-rt-dev"
 static="libacl1-dev libzstd-dev liblz4-dev libxml2-dev libabsl-dev"
 install="debootstrap lintian"
 

@@ -165,10 +165,10 @@ TEST(Html, PicturesHaveTextAlternatives) {
 // A hundred thousand ranks with as many findings as there may be: three megabytes.
 TEST(Html, StaysSmall) {
   report::Incident incident = usual();
-  incident.map.total = 100'000;
+  incident.map.total = CULPRIT_RANKS_OF_A_PAGE;
   incident.map.hosts.clear();
   incident.map.ranks.assign(kRankStates, {});
-  for (std::int64_t r = 0; r < 100'000; ++r) {
+  for (std::int64_t r = 0; r < CULPRIT_RANKS_OF_A_PAGE; ++r) {
     if (r % 8 == 0) incident.map.hosts.push_back({"node-" + std::to_string(r / 8), {}});
     incident.map.hosts.back().second.push_back(Rank(r));
     incident.map.ranks[r % 3 == 0 ? 5 : 7].push_back(Rank(r));
@@ -177,7 +177,7 @@ TEST(Html, StaysSmall) {
   f.evidence.assign(64, f.evidence.front());
   std::vector<MemberRow> members;
   for (auto& e : f.evidence) e.excerpt.assign(1000, '<');
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < CULPRIT_RANKS_OF_A_PAGE / 33; ++i) {
     f.id = "f" + std::to_string(i);
     f.hosts = Hosts({"node-" + std::to_string(i)});
     *f.start += kSecond;
