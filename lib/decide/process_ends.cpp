@@ -14,13 +14,24 @@ namespace culprit::decide {
 
 namespace {
 
+// Of all that report the same.
+std::set<Host> hosts_alike(const Finding& f, const Cause& c) {
+  std::set<Host> out;
+  for (const Finding* one : c.findings)
+    if (one->event_class == f.event_class) out.insert(one->hosts.begin(), one->hosts.end());
+  return out;
+}
+
+// What a host says of a service or the network is not about the host.
+bool of_the_outside(const Finding& f) {
+  return f.symptom == Symptom::external_service_error || f.symptom == Symptom::infiniband_error;
+}
+
 // A set-up failure that one host of several reports is that host's environment.
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide)
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
-  std::set<Host> alike;
-  for (const Finding* one : c.findings)
-    if (one->event_class == f.event_class) alike.insert(one->hosts.begin(), one->hosts.end());
+  const std::set<Host> alike = hosts_alike(f, c);
   const Host host = c.hosts.size() == 1 ? c.hosts.front()
                     : alike.size() == 1 ? *alike.begin()
                                         : Host();
@@ -34,12 +45,9 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
     if (here > 1 && missing.size() == 1) return {};
   }
   if (w.incident.hosts_with_output > 1) return host;
-  // One console holds the output of all: others were heard, and say nothing of the kind. What a
-  // host says of a service or the network is not about the host.
-  const bool own =
-      (f.traits.has(Trait::own_limit) ||
-       (f.symptom != Symptom::external_service_error && f.symptom != Symptom::infiniband_error)) &&
-      f.hosts.size() == 1 && alike.size() == 1 && w.incident.machines.count(f.hosts.front()) > 0;
+  // One console holds the output of all: others were heard, and say nothing of the kind.
+  const bool own = (f.traits.has(Trait::own_limit) || !of_the_outside(f)) && f.hosts.size() == 1 &&
+                   alike.size() == 1 && w.incident.machines.count(f.hosts.front()) > 0;
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }
 
@@ -47,11 +55,8 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
 // have got to.
 std::vector<Host> few_hosts(const Walk& w, const Finding& f, const Cause& c) {
   constexpr std::size_t kFew = 4;
-  std::set<Host> alike;
-  for (const Finding* one : c.findings)
-    if (one->event_class == f.event_class) alike.insert(one->hosts.begin(), one->hosts.end());
-  if (f.scope != Scope::host_local || f.origin == Origin::any ||
-      f.symptom == Symptom::external_service_error || f.symptom == Symptom::infiniband_error ||
+  const std::set<Host> alike = hosts_alike(f, c);
+  if (f.scope != Scope::host_local || f.origin == Origin::any || of_the_outside(f) ||
       alike.size() < 2 || alike.size() > kFew || 2 * alike.size() > w.incident.hosts ||
       std::ranges::any_of(alike, [&](const Host& h) { return w.incident.machines.count(h) == 0; }))
     return {};

@@ -30,18 +30,20 @@ bool printed_before(const Evidence& e, const Finding& word) {
   return same_log;
 }
 
-// In its log, and all of it behind it: what processes print that are being ended. Where steps
-// follow the word it ended an earlier run.
-bool printed_after(const Walk& w, const Finding& f, const Finding& word) {
+// In its log and behind it. Where steps follow the word it ended an earlier run.
+bool printed_behind(const Walk& w, const Evidence& e, const Finding& word) {
   const auto& last = w.incident.last_step;
-  return !f.evidence.empty() &&
-         std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
-           return std::any_of(
-               word.evidence.begin(), word.evidence.end(), [&](const Evidence& said) {
-                 return said.member == e.member && said.line < e.line &&
-                        !(last && last->member == said.member && last->line > said.line);
-               });
-         });
+  return std::ranges::any_of(word.evidence, [&](const Evidence& said) {
+    return said.member == e.member && said.line < e.line &&
+           !(last && last->member == said.member && last->line > said.line);
+  });
+}
+
+// All of it is: what processes print that are being ended.
+bool printed_after(const Walk& w, const Finding& f, const Finding& word) {
+  return !f.evidence.empty() && std::ranges::all_of(f.evidence, [&](const Evidence& e) {
+    return printed_behind(w, e, word);
+  });
 }
 
 // Undated, and nothing of it is known to have been printed before the word, but some behind it.
@@ -51,9 +53,7 @@ bool follows_undated(const Walk& w, const Cause& cause, const Finding& word) {
     if (f->start) return false;
     for (const Evidence& e : f->evidence) {
       if (printed_before(e, word)) return false;
-      Finding line = *f;
-      line.evidence = {e};
-      behind = behind || printed_after(w, line, word);
+      behind = behind || printed_behind(w, e, word);
     }
   }
   return behind;

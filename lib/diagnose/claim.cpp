@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "model/contains.hpp"
 #include "model/pci.hpp"
 #include "model/sort.hpp"
 #include "report/fields.hpp"
@@ -37,11 +38,8 @@ constexpr Wanted kGpuFacts[] = {
     {"gpu.slot", "slot", "lspci -vvs {}"},
 };
 
-bool holds(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
 bool of_memory(std::string_view name) {
-  return holds(name, "ecc") || holds(name, "remap") || holds(name, "retired");
+  return contains(name, "ecc") || contains(name, "remap") || contains(name, "retired");
 }
 
 class Claim {
@@ -122,7 +120,7 @@ class Claim {
     // the job calls one.
     for (const EventRow& e : facts_.events)
       if (e.host && *e.host == host_ && e.gpu &&
-          (holds(e.message, "NVRM") || holds(e.message, "GPU") ||
+          (contains(e.message, "NVRM") || contains(e.message, "GPU") ||
            facts_.member(e.place.member)->text_kind == "nvidia-smi"))
         known_.insert(gpu_named(*e.gpu));
     std::vector<const EventRow*> events;
@@ -146,7 +144,7 @@ class Claim {
       lines_[gpu].push_back(
           with({{"time", e.time_ns ? Json(iso_utc(*e.time_ns)) : Json(nullptr)},
                 {"class", e.event_class},
-                {"xid", e.code && holds(e.message, "Xid") ? Json(*e.code) : Json(nullptr)},
+                {"xid", e.code && contains(e.message, "Xid") ? Json(*e.code) : Json(nullptr)},
                 {"count", e.count},
                 {"text", e.message}},
                place(e.place.member, e.place.line)));
@@ -212,7 +210,7 @@ class Claim {
     lacks("bios_version", "BIOS version", "dmidecode -s bios-version");
     lacks("machine.serial", "serial number of the machine", "dmidecode -s system-serial-number");
     if (std::none_of(facts_.members.begin(), facts_.members.end(),
-                     [](const MemberRow& m) { return holds(m.path, "nvidia-bug-report"); }))
+                     [](const MemberRow& m) { return contains(m.path, "nvidia-bug-report"); }))
       absent_.push_back({{"what", "NVIDIA's own collection"}, {"command", "nvidia-bug-report.sh"}});
     return out;
   }

@@ -146,6 +146,17 @@ std::string entity_name(const SeriesRow& s) {
   return host;
 }
 
+Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::int64_t line,
+                            std::int64_t offset, double printed, Nanoseconds time) {
+  const auto natural = [](std::int64_t v) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, v));
+  };
+  Evidence out = facts.evidence({series.member, natural(line), natural(offset), 0},
+                                fmt::format("{}", printed));
+  out.reading = fmt::format("{} of {} at {}", series.name, entity_name(series), iso_utc(time));
+  return out;
+}
+
 std::vector<Evidence> sample_evidence(const Facts& facts,
                                       const std::function<SeriesPoints(SeriesId)>& load,
                                       const std::string& metric, const std::string& entity,
@@ -195,13 +206,7 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
     }
   }
   const auto cite = [&](const Found& f) {
-    const auto natural = [](std::int64_t v) {
-      return static_cast<std::uint64_t>(std::max<std::int64_t>(0, v));
-    };
-    out.push_back(facts.evidence({f.series->member, natural(f.line), natural(f.offset), 0},
-                                 fmt::format("{}", f.printed)));
-    const std::string whose = entity_name(*f.series);
-    out.back().reading = fmt::format("{} of {} at {}", f.series->name, whose, iso_utc(f.time));
+    out.push_back(evidence_of_sample(facts, *f.series, f.line, f.offset, f.printed, f.time));
   };
   if (nearest) cite(*nearest);
   if (first && first->time != nearest->time) cite(*first);

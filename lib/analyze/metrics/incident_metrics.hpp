@@ -39,6 +39,10 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
                                       const std::string& metric, const std::string& entity,
                                       Nanoseconds start, Nanoseconds end, double value);
 
+// Where one sample stands. line, offset: as stored with it; printed: its number there; time: UTC.
+Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::int64_t line,
+                            std::int64_t offset, double printed, Nanoseconds time);
+
 // "node-07/gpu3", "rank 12"; "" when nothing says whose it is.
 std::string entity_name(const SeriesRow& series);
 

@@ -104,14 +104,8 @@ Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Fi
                 human_duration(shown.back().time - shown.front().time), found.machines.size(),
                 found.measured);
   f.why = say(Phrase::leak_looks_like_this);
-  for (const Sample& s : {shown.front(), shown.back()}) {
-    f.evidence.push_back(facts.evidence(
-        {s.series->member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, s.line)),
-         static_cast<std::uint64_t>(std::max<std::int64_t>(0, s.offset)), 0},
-        fmt::format("{}", s.value)));
-    f.evidence.back().reading =
-        fmt::format("{} of {} at {}", s.series->name, entity_name(*s.series), iso_utc(s.time));
-  }
+  for (const Sample& s : {shown.front(), shown.back()})
+    f.evidence.push_back(evidence_of_sample(facts, *s.series, s.line, s.offset, s.value, s.time));
   return f;
 }
 
@@ -143,8 +137,9 @@ std::vector<Finding> memory_growth(const Facts& facts, const rules::Catalogue& c
   for (const SeriesRow& s : facts.series) {
     if (!facts.counts(facts.member(s.member)) || s.gpu) continue;
     const auto match = catalogue.find(s.name, s.unit);
+    if (!match || match->metric->exhausts == rules::MetricTrend::none) continue;
     const auto offset = facts.clock_offset(s.member, s.clock);
-    if (!match || match->metric->exhausts == rules::MetricTrend::none || !offset) continue;
+    if (!offset) continue;
     Measured& metric = metrics.try_emplace(s.name, Measured{*match, {}}).first->second;
     std::vector<Sample>& samples = metric.machines[entity_name(s)];
     const SeriesPoints points = load(s.id);
