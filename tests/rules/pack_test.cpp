@@ -376,6 +376,12 @@ TEST(EmbeddedPack, DigestIsOfEverything) {
   EXPECT_EQ(digest(""), digest(""));
 }
 
+// The labels name the kind of an error; a class that tells two origins of that kind apart says the
+// label and more. A class that says something else has no place here.
+std::string_view label_of(std::string_view event_class) {
+  return event_class == "train_nan_local" ? "train_nan_abort" : event_class;
+}
+
 TEST(EmbeddedPack, AgreesWithTheLabelledLines) {
   const std::string folder = std::string(CULPRIT_SHARED_DIR) + "/lines/";
   std::ifstream labels(folder + "labels.tsv");
@@ -398,9 +404,9 @@ TEST(EmbeddedPack, AgreesWithTheLabelledLines) {
     const std::string event_class = match ? match->event_class : "benign";
     const std::string severity(name(match ? match->severity : Severity::info));
     ++total;
-    classes += event_class == field[2];
+    classes += label_of(event_class) == field[2];
     severities += severity == field[3];
-    if (event_class != field[2] || severity != field[3])
+    if (label_of(event_class) != field[2] || severity != field[3])
       wrong += field[2] + "/" + field[3] + " taken for " + event_class + "/" + severity + ": " +
                text + "\n";
     if (field[2] == "benign") { EXPECT_NE(severity, "critical") << text; }
