@@ -77,7 +77,9 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   const bool over = slow_of(f).over;
   const bool hardware = slow_of(f).hardware.value_or(false);
   const bool isolate = !over && hardware && f.host && f.confidence >= confidence::kSlowHardware;
-  v.action = isolate ? Action::isolate : Action::mitigate;
+  // Work that is unequal all the time may be unequal by design: one witness asks for a test.
+  const bool test = slow_of(f).against_peers && !hardware && f.host;
+  v.action = isolate ? Action::isolate : test ? Action::checks : Action::mitigate;
   v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
                                                                           : Precision::exact;
   std::vector<std::string> because{f.id};
@@ -91,6 +93,7 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
                   outlier_name(f), slow_of(f).reason, factor, price(f));
   v.summary += besides(slow);
   if (isolate) drain(w, *f.host, "slows the whole job down");
+  if (test) check(v, {*f.host});
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   if (over)
     next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
@@ -128,12 +131,14 @@ std::vector<const Finding*> slower_settings(const Walk& w) {
 }
 
 // What else says that this host is slow, or that the job is: its metrics, its steps. A stretch that
-// began in mid-run or is over has another reason than a setting.
+// began in mid-run or is over has another reason than a setting; a link may train down at any time,
+// and its kernel says so without a date.
 struct Agreement {
   std::vector<std::string> because;
   bool contradicted = false;
+  bool in_mid_run = false;  // the job became slow while it ran
 };
-Agreement agreement(const Walk& w, const Host& host) {
+Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
   Agreement out;
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired) continue;
@@ -144,10 +149,13 @@ Agreement agreement(const Walk& w, const Host& host) {
       out.because.push_back(f.id);
     if (f.analysis != Analysis::slow || slow_of(f).transient) continue;
     const bool named = f.subject.kind != SubjectKind::job && !slow_of(f).event_only;
-    if ((named && !own) || (!named && (slow_of(f).over || !slow_of(f).from_start)))
+    const bool later = !named && !slow_of(f).from_start;
+    if ((named && !own) || (!named && slow_of(f).over) || (later && !trains_down)) {
       out.contradicted = true;
-    else
+    } else {
       out.because.push_back(f.id);
+      out.in_mid_run = out.in_mid_run || later;
+    }
   }
   return out;
 }
@@ -163,7 +171,9 @@ std::optional<Answer> slow_setting(Walk& w) {
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
     return std::nullopt;
-  const Agreement others = agreement(w, host);
+  const bool trains_down = std::ranges::all_of(
+      odd, [](const Finding* one) { return one->traits.has(Trait::below_rate) && !one->start; });
+  const Agreement others = agreement(w, host, trains_down);
   if (ended_well(w) || others.contradicted) {
     next(w.verdict, NextKind::plan, f.advice);
     return std::nullopt;
@@ -178,7 +188,10 @@ std::optional<Answer> slow_setting(Walk& w) {
   });
   const bool sure = !others.because.empty() || settings > 1;
   const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
-  v.action = !sure ? Action::checks : device ? Action::isolate : Action::repair;
+  v.action = !sure               ? Action::checks
+             : others.in_mid_run ? Action::mitigate
+             : device            ? Action::isolate
+                                 : Action::repair;
   v.precision = sure ? Precision::exact : Precision::candidates;
   v.symptom = Symptom::mfu_decline;
   target(v, {SubjectKind::host, host}, confidence, because);

@@ -17,6 +17,7 @@
 #include "analyze/facts/topology.hpp"
 #include "ingest/engine/name_moment.hpp"
 #include "model/contains.hpp"
+#include "model/median.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::diagnose {
@@ -37,11 +38,11 @@ double in_ms(const SeriesRow& s) {
   return 0;
 }
 
-// Parts of steps that are wanted, by the ranks that tell of them; those of no known rank are rank
-// 0's.
-std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analyze::Facts& facts,
-                                          const std::vector<std::int64_t>& iterations,
-                                          const std::function<bool(const SeriesRow&)>& wanted) {
+// Parts of steps by who tells of them; what `teller` gives nobody is left out.
+std::vector<analyze::PartSeries> parts_of(
+    const store::Database& db, const analyze::Facts& facts,
+    const std::vector<std::int64_t>& iterations,
+    const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
   std::map<std::pair<Rank, std::string>, analyze::PartSeries> found;
@@ -50,14 +51,14 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
   sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
   for (const SeriesRow* s : rows) {
     const MemberRow* m = facts.member(s->member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || in_ms(*s) == 0 || !wanted(*s))
-      continue;
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || in_ms(*s) == 0) continue;
+    const std::optional<Rank> rank = teller(*s);
+    if (!rank) continue;
     const SeriesPoints points = db.points(s->id);
     if (points.steps.empty()) continue;
-    const Rank rank = s->rank.value_or(Rank(0));
-    analyze::PartSeries& part = found[{rank, s->name}];
+    analyze::PartSeries& part = found[{*rank, s->name}];
     if (part.ms.empty()) {
-      part.rank = rank;
+      part.rank = *rank;
       part.name = s->name;
       part.ms.assign(iterations.size(), kNoFigure);
     }
@@ -70,13 +71,51 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
   return out;
 }
 
+// Whose steps a series tells of: those of a rank, or of the host where no rank tells of any. The
+// place of a host in `hosts` stands for its rank.
+struct Tellers {
+  std::vector<Host> hosts;  // sorted; empty: ranks tell
+
+  std::optional<Rank> of(const analyze::Facts& facts, const SeriesRow& s) const {
+    if (hosts.empty()) return s.rank;
+    const MemberRow* m = facts.member(s.member);
+    const std::optional<Host> host = s.host || m == nullptr ? s.host : m->host;
+    if (!host) return std::nullopt;
+    const auto at = std::ranges::lower_bound(hosts, *host);
+    return at != hosts.end() && *at == *host ? std::optional(Rank(at - hosts.begin()))
+                                             : std::nullopt;
+  }
+  std::string name(Rank rank) const {
+    return hosts.empty() ? fmt::format("rank {}", number_of(rank))
+                         : std::string(hosts[static_cast<std::size_t>(number_of(rank))]);
+  }
+};
+
+// A part that one does while the others wait, or in which it waits.
+bool told_of_one(const SeriesRow& s) {
+  return analyze::part_kind(s.name) != analyze::PartKind::mixed;
+}
+
+Tellers tellers_of(const analyze::Facts& facts) {
+  Tellers out;
+  for (const SeriesRow& s : facts.series) {
+    if (in_ms(s) == 0 || !told_of_one(s)) continue;
+    if (s.rank) return {};
+    if (const MemberRow* m = facts.member(s.member); s.host || (m != nullptr && m->host))
+      out.hosts.push_back(s.host ? *s.host : *m->host);
+  }
+  sort_unique(out.hosts);
+  return out;
+}
+
 // The lines in which a rank tells of its first and last step of the interval.
-void tell_places(const store::Database& db, const analyze::Facts& facts, Rank rank,
-                 const std::string& part, std::int64_t first, std::int64_t last,
+void tell_places(const store::Database& db, const analyze::Facts& facts, const Tellers& tellers,
+                 Rank rank, const std::string& part, std::int64_t first, std::int64_t last,
                  std::vector<Evidence>& out) {
   for (const SeriesRow& s : facts.series) {
     const MemberRow* m = facts.member(s.member);
-    if (s.rank != rank || s.name != part || m == nullptr || m->duplicate_of != 0) continue;
+    if (s.name != part || m == nullptr || m->duplicate_of != 0 || tellers.of(facts, s) != rank)
+      continue;
     const SeriesPoints points = db.points(s.id);
     for (std::size_t i = 0; i < points.steps.size(); ++i)
       if ((points.steps[i] == first || points.steps[i] == last) && !points.lines.empty() &&
@@ -85,7 +124,7 @@ void tell_places(const store::Database& db, const analyze::Facts& facts, Rank ra
                                       static_cast<std::uint64_t>(points.offsets[i]), 0},
                                      fmt::format("{}", points.values[i])));
         out.back().reading =
-            fmt::format("{} of rank {} in step {}", s.name, number_of(rank), points.steps[i]);
+            fmt::format("{} of {} in step {}", s.name, tellers.name(rank), points.steps[i]);
       }
   }
 }
@@ -109,6 +148,85 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
       if (h.member == most) histories.push_back(std::move(h));
   const analyze::CallLog log = analyze::longest_call_log(facts, histories);
   return analyze::steps_of_calls(facts, log, analyze::call_period(log.calls));
+}
+
+// What every iteration took, NaN: not told.
+std::vector<double> whole_steps(const analyze::JobSteps& steps,
+                                const std::vector<std::int64_t>& iterations) {
+  std::vector<double> out(iterations.size(), kNoFigure);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    out[static_cast<std::size_t>(std::ranges::lower_bound(iterations, steps.iteration[i]) -
+                                 iterations.begin())] = steps.ms[i];
+  return out;
+}
+
+// The whole run as a slow interval, where one works much more in each step than all others do, and
+// they wait for it.
+std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& parts,
+                                                     double step_ms, std::size_t steps) {
+  constexpr double kLeastShare = 0.15;  // of a step: stages of a pipeline differ by less
+  if (parts.answer != analyze::SlowPartsAnswer::ranks || parts.ranks.size() != 1 ||
+      parts.against_outside || parts.excess_ms < kLeastShare * step_ms)
+    return std::nullopt;
+  double theirs = 0;
+  std::vector<double> others;
+  for (const analyze::RankExcess& r : parts.all)
+    if (r.rank == parts.ranks[0])
+      theirs = r.waiting_inside;
+    else
+      others.push_back(r.waiting_inside);
+  const double waited = median_of(others) - theirs;
+  if (waited < parts.excess_ms / 2 || waited >= step_ms) return std::nullopt;
+  return analyze::SlowInterval{.end = steps,
+                               .level = step_ms,
+                               .baseline = step_ms - waited,
+                               .factor = step_ms / (step_ms - waited),
+                               .from_start = true,
+                               .against_peers = true};
+}
+
+// Who did what in the slow intervals, or in the whole run where it has none.
+void own_work_of(const store::Database& db, const analyze::Facts& facts,
+                 const std::vector<MemberId>& logs, Pace& out) {
+  // A step that was done twice is judged as it was done the last time.
+  std::vector<std::int64_t> iterations = out.steps.iteration;
+  sort_unique(iterations);
+  if (iterations.empty()) return;
+  const Tellers tellers = tellers_of(facts);
+  std::vector<analyze::PartSeries> parts = parts_of(db, facts, iterations, [&](const SeriesRow& s) {
+    return told_of_one(s) ? tellers.of(facts, s) : std::nullopt;
+  });
+  const std::vector<double> whole = whole_steps(out.steps, iterations);
+  if (out.report.intervals.empty()) {
+    const analyze::SlowPartsInput all{iterations, parts, whole, iterations.front(),
+                                      iterations.back()};
+    const auto interval = slow_throughout(analyze::slow_rank_parts(all),
+                                          analyze::halves(whole, all).inside, out.steps.size());
+    if (!interval) return;
+    out.report.intervals.push_back(*interval);
+  }
+  if (tellers.hosts.empty()) out.series = parts;
+  // What grew on all may be read from the log that reports the steps, whosever it is.
+  std::vector<analyze::PartSeries> all =
+      parts_of(db, facts, iterations, [&](const SeriesRow& s) -> std::optional<Rank> {
+        const bool told = told_of_one(s) && tellers.of(facts, s);
+        return !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0)) : std::nullopt;
+      });
+  all.insert(all.end(), parts.begin(), parts.end());
+  if (all.empty()) return;
+  for (const analyze::SlowInterval& interval : out.report.intervals) {
+    const std::int64_t first = out.steps.iteration[interval.start],
+                       last = out.steps.iteration[interval.end - 1];
+    analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}),
+                         tellers.hosts,
+                         analyze::grown_part({iterations, all, whole, first, last}),
+                         {}};
+    for (const Rank rank : own.parts.ranks)
+      if (own.evidence.size() < 4)
+        tell_places(db, facts, tellers, rank, own.parts.part, first, last, own.evidence);
+    out.parts.push_back(std::move(own));
+  }
+  out.iterations = std::move(iterations);
 }
 
 }  // namespace
@@ -143,36 +261,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
       {out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{},
        timed ? std::span<const double>(clock) : std::span<const double>{}, out.jobs},
       params);
-  if (out.report.intervals.empty() || !numbered) return out;
-  // A step that was done twice is judged as it was done the last time.
-  std::vector<std::int64_t> iterations = out.steps.iteration;
-  sort_unique(iterations);
-  out.series = parts_of(db, facts, iterations, [](const SeriesRow& s) {
-    return s.rank && analyze::part_kind(s.name) != analyze::PartKind::mixed;
-  });
-  const auto& parts = out.series;
-  // What grew on all may be read from the log that reports the steps, whosever it is.
-  std::vector<analyze::PartSeries> all = parts_of(db, facts, iterations, [&](const SeriesRow& s) {
-    return !s.rank && contains(logs, s.member);
-  });
-  all.insert(all.end(), parts.begin(), parts.end());
-  if (all.empty()) return out;
-  std::vector<double> whole(iterations.size(), kNoFigure);
-  for (std::size_t i = 0; i < out.steps.size(); ++i)
-    whole[static_cast<std::size_t>(std::ranges::lower_bound(iterations, out.steps.iteration[i]) -
-                                   iterations.begin())] = out.steps.ms[i];
-  for (const analyze::SlowInterval& interval : out.report.intervals) {
-    const std::int64_t first = out.steps.iteration[interval.start],
-                       last = out.steps.iteration[interval.end - 1];
-    analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}),
-                         analyze::grown_part({iterations, all, whole, first, last}),
-                         {}};
-    for (const Rank rank : own.parts.ranks)
-      if (own.evidence.size() < 4)
-        tell_places(db, facts, rank, own.parts.part, first, last, own.evidence);
-    out.parts.push_back(std::move(own));
-  }
-  out.iterations = std::move(iterations);
+  if (numbered) own_work_of(db, facts, logs, out);
   return out;
 }
 

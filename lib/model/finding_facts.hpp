@@ -96,6 +96,7 @@ struct SlowFacts {
   bool over = false;
   bool transient = false;  // over, and too short to matter
   bool from_start = false;
+  bool against_peers = false;  // the whole run, by the others' parts of steps: no time was faster
   std::string shape;
   Text from_calls;  // how steps were counted without a log of them
   // Of the rank, host or device that stands out, when one does:

@@ -300,6 +300,15 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
       if (normal.ends_with(summary))
         return find(std::string_view(normal).substr(0, normal.size() - summary.size()),
                     unit.empty() ? std::string_view(printed) : unit);
+  // What a counter grew by since the row before is its rate, in a unit of the table's own.
+  if (alias == nullptr)
+    for (const std::string_view growth : {"_delta", "_diff", "_rate", "_per_s", "_per_sec"})
+      if (normal.ends_with(growth)) {
+        auto of = find(std::string_view(normal).substr(0, normal.size() - growth.size()), {});
+        if (!of || of->kind != MetricKind::counter) return std::nullopt;
+        of->kind = MetricKind::gauge;
+        return of;
+      }
   if (alias == nullptr) return std::nullopt;
   const Metric& known = metrics_[alias->metric];
   std::string told(unit.empty() ? std::string_view(printed) : unit);

@@ -113,4 +113,11 @@ PartName part_name(std::string_view text) {
   return out;
 }
 
+bool whole_of_step(std::string_view text) {
+  const PartName part = part_name(text);
+  return part.part == StepPart::none && !part.waits &&
+         std::ranges::any_of(words_of_part(text),
+                             [](const std::string& word) { return table().whole.count(word) > 0; });
+}
+
 }  // namespace culprit::rules

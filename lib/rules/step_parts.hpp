@@ -29,5 +29,7 @@ struct PartName {
   bool works = false;              // it may hold others up; neither: it holds parts of both
 };
 PartName part_name(std::string_view name);
+// Whether the name is that of the step itself: "total", "iter_time".
+bool whole_of_step(std::string_view name);
 
 }  // namespace culprit::rules

@@ -274,6 +274,18 @@ TEST(EarlierRuns, FilesOfOneNameInTurnThatFailed) {
   EXPECT_FALSE(b.facts.exits[1].time_ns);
 }
 
+TEST(EarlierRuns, ATimeOutOfACollectiveEndsARun) {
+  Runs b;
+  std::vector<MemberId> runs;
+  for (const char* hour : {"02", "08", "13"}) {
+    runs.push_back(b.log(fmt::format("run{}/train.log", runs.size() + 1),
+                         fmt::format("2026-03-04T{}:35:08Z", hour).c_str(),
+                         fmt::format("2026-03-04T{}:35:10Z", hour).c_str(), false));
+    b.facts.events.back().severity = Severity::distributed;
+  }
+  EXPECT_EQ(b.earlier(), (std::set<MemberId>{runs[0], runs[1]}));
+}
+
 TEST(EarlierRuns, RotatedLogsRanksAndMachinesAreOneRun) {
   const char *eight = "2026-09-17T20:00:00Z", *nine = "2026-09-17T21:05:00Z",
              *ten = "2026-09-17T22:30:00Z", *end = "2026-09-18T03:36:00Z";

@@ -87,7 +87,9 @@ INSTANTIATE_TEST_SUITE_P(
         Known{"gpu_temperature (mean)", "", "gpu_temperature", kGauge, 1},
         Known{"gpu_temp_max", "", "gpu_temperature", kGauge, 1},  // of a host over its GPUs
         Known{"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS.hw_slowdown", "", "gpu_hw_slowdown", kGauge, 1},
-        Known{"power.draw", "MHz", "", kGauge, 1},  // measures something else
+        Known{"rx_discards_phy_delta", "", "nic_discards", kGauge, 1},  // since the row before
+        Known{"gpu_temp_delta", "", "", kGauge, 1},                     // no counter
+        Known{"power.draw", "MHz", "", kGauge, 1},                      // measures something else
         Known{"frobnication", "", "", kGauge, 1}, Known{"", "", "", kGauge, 1}));
 
 TEST(Metrics, EveryNameFindsItsOwnMetricWithoutConversion) {

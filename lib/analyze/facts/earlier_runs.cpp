@@ -30,7 +30,9 @@ std::set<MemberId> failed_output(const Facts& facts) {
     if (x.code != 0) out.insert(x.place.member);
   for (const TracebackRow& t : facts.tracebacks) out.insert(t.place.member);
   for (const EventRow& e : facts.events)
-    if (e.role == Role::root && e.severity == Severity::critical) out.insert(e.place.member);
+    if (e.severity == Severity::critical ? e.role == Role::root
+                                         : e.severity == Severity::distributed)
+      out.insert(e.place.member);
   return out;
 }
 

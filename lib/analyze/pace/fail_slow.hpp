@@ -92,6 +92,7 @@ struct SlowInterval {
   bool relieved = false;       // false: lasts to the end of the attempt
   bool from_start = false;     // the attempt began slow
   bool against_other = false;  // slow only beside another attempt: was it the same job?
+  bool against_peers = false;  // the whole run: slow by what one rank works more than all others
   Shape shape = Shape::step;
   std::vector<Regime> parts;
 };

@@ -145,7 +145,7 @@ class Joined {
         (interval.end + FailSlowParams{}.min_regime <= steps_.size() && !next_is_slow);
     const bool transient = over && share < params_.transient_share;
     std::vector<Lead> leads = own_work(own);
-    metrics(leads, f.start, f.end);
+    metrics(leads, f.start, f.end, over);
     events(leads, f.start, f.end);
     if (!over) rounds(leads);
     settle(leads);
@@ -164,6 +164,7 @@ class Joined {
     if (facts_.world_size > 0)
       slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
     slow.from_start = interval.from_start || first_of_attempt;
+    slow.against_peers = interval.against_peers;
     blame(leads, own, f, slow);
     f.facts = slow;
     support(f, slow.first, parts);
@@ -190,7 +191,8 @@ class Joined {
       }
       const SlowParts* parts = own == nullptr ? nullptr : &own->parts;
       const Text ranks = parts == nullptr ? say(Phrase::no_parts_of_steps)
-                         : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
+                         : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty() &&
+                                 own->tellers.empty()
                              ? parts->why
                              : say(Phrase::parts_tell_not);
       f.why = say(compared_ ? Phrase::no_metric_left_crowd : Phrase::no_metrics_to_compare, ranks);
@@ -274,14 +276,24 @@ class Joined {
     lead.confidence = parts->against_outside && parts->explains >= confidence::kExplainsAll
                           ? confidence::kSlowAgainstOutside
                           : confidence::kSlowByParts;
-    std::set<Host> hosts;
-    for (const Rank rank : parts->ranks)
-      if (const auto host = host_of(facts_, rank)) hosts.insert(*host);
-    if (hosts.size() == 1) lead.host = *hosts.begin();
     const bool one = parts->ranks.size() == 1;
-    const std::string who = one ? fmt::format("rank {}", parts->ranks[0])
-                                : fmt::format("ranks {}", to_ranges(parts->ranks));
-    lead.subject = one ? Subject{SubjectKind::rank, std::to_string(number_of(parts->ranks[0]))}
+    std::set<Host> hosts;
+    std::string who;
+    if (own->tellers.empty()) {
+      for (const Rank rank : parts->ranks)
+        if (const auto host = host_of(facts_, rank)) hosts.insert(*host);
+      who = one ? fmt::format("rank {}", parts->ranks[0])
+                : fmt::format("ranks {}", to_ranges(parts->ranks));
+    } else {
+      for (const Rank rank : parts->ranks)
+        hosts.insert(own->tellers[static_cast<std::size_t>(number_of(rank))]);
+      who = fmt::format("{}", fmt::join(hosts, ", "));
+    }
+    if (hosts.size() == 1) lead.host = *hosts.begin();
+    if (!own->tellers.empty())
+      lead.ranks = one ? ranks_on(facts_, *lead.host) : std::vector<Rank>();
+    lead.subject = one && own->tellers.empty()
+                       ? Subject{SubjectKind::rank, std::to_string(number_of(parts->ranks[0]))}
                    : lead.host ? Subject{SubjectKind::host, *lead.host}
                                : Subject{SubjectKind::group, who};
     lead.evidence = own->evidence;
@@ -302,7 +314,7 @@ class Joined {
   }
 
   void metrics(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start,
-               const std::optional<Nanoseconds>& end) const {
+               const std::optional<Nanoseconds>& end, bool over) const {
     // What left the crowd with the slow stretch explains it; what was so all the time does not.
     if (start && end)
       for (const MetricOutlier& o : outliers_)
@@ -310,17 +322,18 @@ class Joined {
             overlap(*start, *end, o.outlier.start, o.outlier.end) >= params_.matching)
           add_metric(leads, o);
     for (const MetricOutlier& o : readings_)
-      if (!o.evidence.empty() && may_explain(o, start, end)) add_metric(leads, o);
+      if (!o.evidence.empty() && may_explain(o, start, end, over)) add_metric(leads, o);
   }
 
-  // A single reading counts that was taken in the stretch. Of one at no known time a reason for
-  // which hardware holds a GPU down does: an idle one has none.
+  // A single reading counts that was taken in the stretch, or after the last step of one that is
+  // not over. Of one at no known time a reason for which hardware holds a GPU down does: an idle
+  // one has none.
   bool may_explain(const MetricOutlier& o, const std::optional<Nanoseconds>& start,
-                   const std::optional<Nanoseconds>& end) const {
+                   const std::optional<Nanoseconds>& end, bool over) const {
     if (!job_hosts_.empty() && !o.host.empty() && !std::ranges::binary_search(job_hosts_, o.host))
       return false;
     if (o.outlier.start == kNoValue || !start || !end) return o.known->zero_above.has_value();
-    return o.outlier.start >= *start && o.outlier.start <= *end;
+    return o.outlier.start >= *start && (!over || o.outlier.start <= *end);
   }
 
   void add_metric(std::vector<Lead>& leads, const MetricOutlier& o) const {

@@ -22,6 +22,7 @@ namespace culprit::analyze {
 // What the ranks' own parts of a slow interval say, and where the accused say it.
 struct OwnWork {
   SlowParts parts;
+  std::vector<Host> tellers;       // where hosts tell of their steps: a "rank" is its place here
   std::optional<GrownPart> grown;  // of all ranks, or of the one whose log reports the steps
   std::vector<Evidence> evidence;
 };

@@ -162,24 +162,29 @@ bool explains_iterations(Rank rank, double typical, const SlowPartsParams& param
   return false;
 }
 
-// The part of the ranks' work that rose most.
+// The part of the ranks' work that rose most: above its own past, or above the same part of the
+// others.
 std::string most_risen_part(const SlowPartsInput& input, const SlowPartsParams& params,
                             const SlowParts& result) {
-  std::map<std::string, std::vector<double>> rises;
+  std::map<std::string, std::vector<double>> rises, others;
   for (const PartSeries& p : input.parts) {
-    if (params.kind(p.name) != PartKind::own || !std::ranges::binary_search(result.ranks, p.rank))
-      continue;
+    if (params.kind(p.name) != PartKind::own) continue;
+    const bool accused = std::ranges::binary_search(result.ranks, p.rank);
     const Halves h = halves(p.ms, input);
-    if (h.within)
-      rises[p.name].push_back(h.inside - (result.against_outside && h.without ? h.outside : 0));
+    if (!h.within || (!accused && result.against_outside)) continue;
+    (accused ? rises : others)[p.name].push_back(
+        h.inside - (result.against_outside && h.without ? h.outside : 0));
   }
   std::string out;
   double highest = -std::numeric_limits<double>::infinity();
-  for (const auto& [part, rise] : rises)
-    if (const double m = median_of(rise); m > highest) {
+  for (const auto& [part, rise] : rises) {
+    const auto usual = others.find(part);
+    const double m = median_of(rise) - (usual == others.end() ? 0 : median_of(usual->second));
+    if (m > highest) {
       highest = m;
       out = part;
     }
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include "line/instance.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/sort.hpp"
@@ -111,22 +112,6 @@ bool integer(std::string_view text, std::int64_t& value) {
   return parse_whole(text, value) && value >= 0;
 }
 
-// "10.0.0.3:9400" or "node-07:9100" without its port; "" for an address that means "here".
-std::string_view without_port(std::string_view instance) {
-  if (instance.starts_with("[")) {
-    const std::size_t end = instance.find(']');
-    instance = end == std::string_view::npos ? instance : instance.substr(1, end - 1);
-  } else if (const std::size_t colon = instance.find(':');
-             colon != std::string_view::npos &&
-             instance.find(':', colon + 1) == std::string_view::npos) {
-    instance = instance.substr(0, colon);
-  }
-  return instance == "localhost" || instance.starts_with("127.") || instance == "0.0.0.0" ||
-                 instance == "::1" || instance == "::"
-             ? std::string_view{}
-             : instance;
-}
-
 bool of_network(std::string_view metric) {
   for (const std::string_view word : {"infiniband", "network_", "ethtool", "rdma", "roce"})
     if (contains(metric, word)) return true;
@@ -183,7 +168,7 @@ NamedByLabels read_labels(const std::vector<MetricLabel>& labels, SeriesRow& key
 void name_entity(NamedByLabels& named, bool one_host, SeriesRow& key) {
   if (!named.host.empty())
     key.host = Host(named.host);
-  else if (const std::string_view from = without_port(named.instance); !from.empty())
+  else if (const std::string_view from = line::without_port(named.instance); !from.empty())
     key.host = Host(from);
   else if (!named.address.empty())
     key.host = Host(named.address);
@@ -223,8 +208,8 @@ bool repeats_entity(const MetricLabel& label, const NamedByLabels& named, const 
     // A gauge of the last Xid: its value says the same.
     case Says::xid: return key.name == "DCGM_FI_DEV_XID_ERRORS";
     case Says::instance:
-      return !named.host.empty() || without_port(label.value).empty() ||
-             without_port(label.value) == key.host;
+      return !named.host.empty() || line::without_port(label.value).empty() ||
+             line::without_port(label.value) == key.host;
     default: return true;
   }
 }

@@ -6,6 +6,7 @@
 
 #include "ingest/engine/series_book.hpp"
 #include "model/contains.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::ingest {
 
@@ -70,9 +71,9 @@ bool number_with_unit(std::string_view token, double& value, std::string_view& u
   return metric_number(token, value, unit);
 }
 
-}  // namespace
-
-void add_loop_figures(std::string_view text, LineFigures& figures) {
+// put(name, unit, value) for each figure of the line.
+template <class Put>
+void each_loop_figure(std::string_view text, const Put& put) {
   FigureName name;
   const auto found = [&](std::string_view token, std::string_view& rest) {
     double value = 0;
@@ -88,7 +89,7 @@ void add_loop_figures(std::string_view text, LineFigures& figures) {
     }
     if (!thousands && !name.text().empty() && !per_step(unit) &&
         (unit.empty() ? says_unit(name.text()) : unit_of_figure(unit)))
-      figures.add(name.text(), unit, {}, value);
+      put(name.text(), unit, value);
     name.clear();
     return true;
   };
@@ -106,6 +107,40 @@ void add_loop_figures(std::string_view text, LineFigures& figures) {
       name.add(token);
     }
   }
+}
+
+// Milliseconds in the unit of a figure, by its own unit or that of its name; 0: no time.
+double ms_of(std::string_view name, std::string_view unit) {
+  if (unit == "s" || unit == "sec" || unit == "secs") return 1e3;
+  if (unit == "ms" || unit == "msec") return 1;
+  if (unit == "us") return 1e-3;
+  if (!unit.empty()) return 0;
+  if (name.ends_with("_ms")) return 1;
+  return name.ends_with("_s") || name.ends_with("time") ? 1e3 : 0;
+}
+
+}  // namespace
+
+void add_loop_figures(std::string_view text, LineFigures& figures) {
+  each_loop_figure(text, [&](const std::string& name, std::string_view unit, double value) {
+    figures.add(name, unit, {}, value);
+  });
+}
+
+std::optional<double> step_of_parts(std::string_view text) {
+  constexpr double kLeastTotal = 0.8, kMostTotal = 1.5;  // of the sum: parts overlap, or lack one
+  double sum = 0, total = 0;
+  int parts = 0;
+  each_loop_figure(text, [&](const std::string& name, std::string_view unit, double value) {
+    const double ms = value * ms_of(name, unit);
+    if (!(ms > 0)) return;
+    if (rules::part_name(name).part != rules::StepPart::none)
+      sum += ms, ++parts;
+    else if (rules::whole_of_step(name))
+      total = ms;
+  });
+  if (parts < 2) return std::nullopt;
+  return total >= kLeastTotal * sum && total <= kMostTotal * sum ? total : sum;
 }
 
 }  // namespace culprit::ingest

@@ -2,6 +2,7 @@
 // "step 20 | loss 1.98 | fwd+bwd 3.2s | allreduce 0.65s", "iter=20 data_time=0.1 mem=43.1GB".
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "ingest/training/line_figures.hpp"
@@ -11,5 +12,9 @@ namespace culprit::ingest {
 // Adds what is a time, an amount of memory or a rate: by the unit behind the number, or by its name
 // where it has none. Losses and step numbers are progress, and left out.
 void add_loop_figures(std::string_view text, LineFigures& figures);
+
+// How long the step took, ms, where the line tells of two of its parts or more: their total, if one
+// is printed and fits, else their sum.
+std::optional<double> step_of_parts(std::string_view text);
 
 }  // namespace culprit::ingest

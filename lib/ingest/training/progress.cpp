@@ -190,7 +190,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   if (of_torchtitan(text) && (contains(text, "grad_norm: ") || contains(text, "  tflops: ")))
     return {};
   static const re2::RE2 kStep(
-      R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
+      R"((?i)(?:^|[\s|,(\[{\]])(?:(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]|it[=:])\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?:[^\d.a-z]|[.:]\s|[.:]?$))");
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
   // the start, unless it is in ms.
   static const re2::RE2 kTook(
@@ -231,6 +231,8 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
     row.iteration_ms = each * 1e3;
   } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {
     row.iteration_ms = ms;
+  } else if (!has_loss || row.time.clock == Clock::none) {  // else the lines' times are exacter
+    row.iteration_ms = step_of_parts(text);
   }
   if (!has_loss && !row.iteration_ms) return {};
   put_progress(row, reading);
@@ -241,7 +243,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// The same without a loss, by how long a step takes.
+// The same without a loss, by how long a step or its parts take.
 Outcome read_step_time(const TextLine& line, Reading& reading) {
   static const re2::RE2 kLoss("(?i)loss");
   const std::string_view text = line.line.message;
@@ -259,11 +261,14 @@ constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 constexpr std::string_view kGenericWords[] = {
     " step=",   " step:",   "step: ",     "|step=",   "[step ",   "global_step=", "iteration=",
     " step ",   " iter ",   "iteration:", " iter=",   " iter:",   " Step ",       "ms/step",
-    " s/step",  "s/iter",   "| loss 0",   "| loss 1", "| loss 2", "| loss 3",     "| loss 4",
-    "| loss 5", "| loss 6", "| loss 7",   "| loss 8", "| loss 9"};
-constexpr std::string_view kStepTimeWords[] = {"ms/step", " s/step", "s/iter",  "s/10it",
-                                               "s/20it",  "s/50it",  "s/100it", "s/10 it",
-                                               "s/20 it", "s/50 it", "s/100 it"};
+    " it=",     " it:",     " s/step",    "s/iter",   "| loss 0", "| loss 1",     "| loss 2",
+    "| loss 3", "| loss 4", "| loss 5",   "| loss 6", "| loss 7", "| loss 8",     "| loss 9"};
+constexpr std::string_view kStepTimeWords[] = {
+    "ms/step",  " s/step",    "s/iter",    "s/10it",    "s/20it",    "s/50it",  "s/100it",
+    "s/10 it",  "s/20 it",    "s/50 it",   "s/100 it",  "data_time", "data_s=", "data_ms",
+    "data=",    "data_wait",  "data_load", "dataload",  "fwd_bwd",   "fwd+bwd", " fwd ",
+    " fwd=",    " fwd:",      " fwd_",     " forward=", "forward_",  "fw_ms",   "compute=",
+    "compute_", "allreduce=", "allreduce_"};
 
 }  // namespace
 

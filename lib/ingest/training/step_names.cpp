@@ -68,6 +68,7 @@ constexpr NameWord kStepNamesWords[] = {
     {"nodename", KeyRole::host, 2},
     {"node", KeyRole::host, 2},
     {"pod", KeyRole::host, 1},
+    {"instance", KeyRole::host, 1},
     {"pod_name", KeyRole::host, 1},
     {"gpu", KeyRole::gpu, 1},
     {"gpu_id", KeyRole::gpu, 2},

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "line/digit.hpp"
+#include "line/instance.hpp"
 #include "model/contains.hpp"
 #include "model/json_cursor.hpp"
 #include "model/number.hpp"
@@ -256,7 +257,9 @@ void StepObjects::string(std::string_view parent, std::string_view name, std::st
         rank_grade_ = grade, row_.owner.rank = Rank(whole);
       return;
     case KeyRole::host:
-      if (grade > host_grade_ && !text.empty()) host_grade_ = grade, row_.owner.host = Host(kept);
+      if (const std::string_view host = line::without_port(kept);
+          grade > host_grade_ && !host.empty())
+        host_grade_ = grade, row_.owner.host = Host(host);
       return;
     case KeyRole::gpu:
       if (grade > gpu_grade_ && !text.empty())

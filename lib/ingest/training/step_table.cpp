@@ -7,6 +7,7 @@
 
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_rows.hpp"
+#include "line/instance.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
@@ -285,8 +286,9 @@ class StepTableReader final : public RecordReader {
         return;
       }
       case KeyRole::host:
-        if (grade > host_grade_ && !trimmed(cell).empty())
-          host_grade_ = grade, row_.owner.host = Host(trimmed(cell).substr(0, kLongestColumnName));
+        if (const std::string_view name = line::without_port(trimmed(cell));
+            grade > host_grade_ && !name.empty())
+          host_grade_ = grade, row_.owner.host = Host(name.substr(0, kLongestColumnName));
         return;
       case KeyRole::gpu:
         if (grade > gpu_grade_ && !trimmed(cell).empty())
