@@ -93,11 +93,16 @@ const Finding* fired(const Walk& w, Trait trait) {
   return nullptr;
 }
 
+std::set<MemberId> logs_of(const Finding& f) {
+  std::set<MemberId> out;
+  for (const Evidence& e : f.evidence) out.insert(e.member);
+  return out;
+}
+
 // Of one finding: 0 where some of its ranks may be of one run.
 std::size_t runs_of(const Finding& f, Nanoseconds burst) {
   if (f.ranks.empty()) return 0;
-  std::set<MemberId> logs;
-  for (const Evidence& e : f.evidence) logs.insert(e.member);
+  const std::set<MemberId> logs = logs_of(f);
   const std::size_t n = f.ranks.size();
   const bool apart =
       f.start && f.end && *f.end - *f.start > static_cast<Nanoseconds>(n - 1) * burst;
@@ -118,8 +123,8 @@ std::size_t runs_as_another_rank(const std::map<Subject, Repeated>& seen, Nanose
     if (own == 0) return 0;
     runs += own;
     ranks.insert(f->ranks.begin(), f->ranks.end());
-    for (const Evidence& e : f->evidence)
-      if (!logs.insert(e.member).second) return 0;
+    for (const MemberId log : logs_of(*f))
+      if (!logs.insert(log).second) return 0;
     if (!f->start || !f->end) continue;
     const auto [at, fresh] = spans.emplace(*f->start, *f->end);
     if (!fresh || (at != spans.begin() && std::prev(at)->second + burst >= *f->start) ||

@@ -71,6 +71,9 @@ Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
 void Witnesses::collect(const Finding& f) {
   note_lost_processes(f);
   cuda_error = cuda_error || f.traits.has(Trait::by_gpu);
+  if (f.cause == CauseKind::resource && f.role == Role::root && f.origin == Origin::any &&
+      f.hosts.size() == 1)
+    lost_there_[f.hosts.front()].push_back(&f);
   if (!told_by_program(f) && !f.traits.has(Trait::node_missed) && f.analysis != Analysis::hang &&
       f.analysis != Analysis::root_diag && f.analysis != Analysis::silence)
     return;
@@ -110,12 +113,22 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
   if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) ||
       (kind == CauseKind::crash && crashed_.count(*f.host) != 0))
     return true;
-  if (f.origin == Origin::kernel && (of_own_process(f) || of_lost_process(f))) return true;
+  if (f.origin == Origin::kernel && (of_own_process(f) || of_lost_process(f) || took_away(f)))
+    return true;
   // Processes report a CUDA error, and the first that ended itself was there.
   if (gpu_fault(f) && cuda_error && first_abort_ != nullptr && first_abort_->host == f.host)
     return true;
   const auto witnesses = by_host_.find(*f.host);
   return witnesses != by_host_.end() && witnesses->second.size() > witnesses->second.count(&f);
+}
+
+// The job's word for what it lost there, which a program takes for a limit: a worker that died of a
+// bus error, where memory failed.
+bool Witnesses::took_away(const Finding& f) const {
+  const auto lost = lost_there_.find(*f.host);
+  return lost != lost_there_.end() && std::ranges::any_of(lost->second, [&](const Finding* l) {
+           return l != &f && leads_to(f, l->event_class);
+         });
 }
 
 // The kernel names a process by its number, and that is one of the job's. Small ones are of

@@ -26,6 +26,7 @@ class Witnesses {
   void note_lost_processes(const Finding& f);
   bool of_own_process(const Finding& f) const;
   bool of_lost_process(const Finding& f) const;
+  bool took_away(const Finding& f) const;
 
   const Case& incident_;
   const BrokenConnections& broken_;
@@ -33,6 +34,7 @@ class Witnesses {
   std::set<Host> killed_, crashed_;        // hosts on which a process ended so
   // What may corroborate, by host; two are enough.
   std::map<std::string, std::set<const Finding*>> by_host_;
+  std::map<Host, std::vector<const Finding*>> lost_there_;  // what ran out, by the job's own words
   // Numbers of processes that the job says were killed.
   std::map<std::string, std::set<Host>> lost_processes_;
 };

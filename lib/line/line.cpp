@@ -197,8 +197,15 @@ bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+bool is_level(std::string_view word) {
+  static constexpr std::array<std::string_view, 10> kLevels{"INFO",  "WARNING",  "WARN",  "ERROR",
+                                                            "DEBUG", "CRITICAL", "FATAL", "SUCCESS",
+                                                            "TRACE", "NOTICE"};
+  return contains(kLevels, word);
+}
+
 // [2026-11-21 03:19:38,601] · [Fri Aug 30 11:43:09 2024] · [Jul 23 2024 07:53:55] · [15:58:29] ·
-// [NeMo W 2025-...]
+// [NeMo W 2025-...] · [WARN 2026-11-21 03:19:38]
 // "05-27 22:59:19", no year is printed.
 std::size_t parse_month_and_day(std::string_view text, Timestamp& stamp) {
   const std::string_view date = text.substr(0, 14);
@@ -215,6 +222,8 @@ bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
   if (p.take("NeMo ")) {
     p.word(alpha);
     p.take(" ");
+  } else if (Cursor q = p; is_level(q.word(alpha)) && q.take(" ")) {
+    p = q;
   }
   Timestamp stamp;
   std::size_t used = parse_iso(p.rest(), stamp);
@@ -251,11 +260,8 @@ bool peel_logger_field(Cursor& c, Prefix& prefix) {
   if (!p.take("[")) return false;
   if (p.take("tid ")) {
     if (!p.number()) return false;
-  } else {
-    const std::string_view level = p.word(alpha);
-    static constexpr std::array<std::string_view, 9> kLevels{
-        "INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "NOTICE", "TRACE"};
-    if (!contains(kLevels, level)) return false;
+  } else if (!is_level(p.word(alpha))) {
+    return false;
   }
   if (!p.take("] ")) return false;
   c = p;
@@ -558,13 +564,6 @@ bool peel_priority(Cursor& c, Prefix& prefix) {
   prefix.kernel = prefix.kernel || *priority < 8;
   c = p;
   return true;
-}
-
-bool is_level(std::string_view word) {
-  static constexpr std::array<std::string_view, 10> kLevels{"INFO",  "WARNING",  "WARN",  "ERROR",
-                                                            "DEBUG", "CRITICAL", "FATAL", "SUCCESS",
-                                                            "TRACE", "NOTICE"};
-  return contains(kLevels, word);
 }
 
 // ERROR 06-30 13:53:19 [core.py:515] message · INFO 06-30 13:53:19 core.py:515] message, of vLLM

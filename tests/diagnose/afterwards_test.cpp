@@ -186,6 +186,27 @@ TEST_F(Afterwards, AWorkerThatTheKernelKilledForItsMemoryIsNoMatterOfSharedMemor
   EXPECT_NE(kernel("61773").verdict.action, Action::isolate);
 }
 
+// A process of a container has another number for the kernel of its machine.
+TEST_F(Afterwards, AWorkerThatDiedOfABusErrorWhereMemoryFailed) {
+  write("kx-1/rank_0.log", steps(1, 60));
+  write("kx-2/rank_1.log",
+        steps(1, 60) +
+            "[rank1]: RuntimeError: DataLoader worker (pid 741) is killed by signal: Bus error. It "
+            "is possible that dataloader's workers are out of shared memory.\n");
+  const auto kernel_of = [&](const std::string& host) {
+    for (const char* one : {"kx-1", "kx-2"})
+      rewrite(std::string(one) + "/dmesg.txt",
+              one == host ? "[ 5277.896963] Memory failure: 0x9c1b6f4: Sending SIGBUS to "
+                            "pt_data_worker:48811 due to hardware memory corruption\n"
+                          : "[ 5270.1] perf: interrupt took too long\n");
+    return diagnose();
+  };
+  const Answer there = kernel_of("kx-2");
+  EXPECT_EQ(there.verdict.action, Action::isolate) << report::words(there.verdict.summary);
+  EXPECT_EQ(there.targets(SubjectKind::host), std::vector<std::string>{"kx-2"});
+  EXPECT_NE(kernel_of("kx-1").verdict.action, Action::isolate) << "another machine's memory";
+}
+
 TEST_F(Afterwards, WhatAllHostsLackIsNoHostsOwn) {
   const std::string line =
       "ImportError: /usr/lib/flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS\n";

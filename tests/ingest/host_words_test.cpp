@@ -1,4 +1,6 @@
 // What machines, schedulers and clusters say of machines: names, addresses, zones, starts.
+#include <fmt/format.h>
+
 #include "kit.hpp"
 
 namespace culprit::ingest {
@@ -54,6 +56,25 @@ TEST(NodeRank, LaunchersAndScriptsNumberTheirMachine) {
   EXPECT_EQ(said("host: cx-07, node_rank: 1"), "cx-07:1");
   EXPECT_EQ(said("node_rank=3 master on port 29500"), "") << "no machine";
   EXPECT_EQ(said("training on cuda, node_rank=0"), "");
+}
+
+TEST(RankMap, LinesThatListTheRanksOfEachMachine) {
+  const auto said = [](const std::string& line) {
+    std::string out;
+    for (const IdentityRow& i : file("job.log", line + "\n").identities)
+      if (i.rank)
+        out += fmt::format("{}{}={}:{}", out.empty() ? "" : " ", *i.rank, *i.host,
+                           number_of(*i.local_rank));
+    return out;
+  };
+  EXPECT_EQ(said("rank map: 0-1=cx-07 2-3=cx-09"), "0=cx-07:0 1=cx-07:1 2=cx-09:0 3=cx-09:1");
+  EXPECT_EQ(said("INFO:core.rank_map:rank 2-3 -> p5-101"), "2=p5-101:0 3=p5-101:1");
+  EXPECT_EQ(said("[rank map] ranks  0- 1 -> dgx-b08"), "0=dgx-b08:0 1=dgx-b08:1");
+  EXPECT_EQ(said("host=cx-07 ranks=4-5"), "4=cx-07:0 5=cx-07:1");
+  EXPECT_EQ(said("starting ranks 6-7 on host cx-08"), "6=cx-08:0 7=cx-08:1");
+  EXPECT_EQ(said("ranks 3-4 on cx-08 are late"), "") << "no machine begins with an odd one of two";
+  EXPECT_EQ(said("waiting for ranks 0-7: gpu0 is busy"), "");
+  EXPECT_EQ(said("timed out waiting for ranks 8-15 since 10:02:33"), "");
 }
 
 TEST(HostWords, FilesOfOneWord) {

@@ -557,6 +557,19 @@ class Resolution {
     offer(row.gpu, gpu);
   }
 
+  // What each log says of the ranks of its own run. Runs that give a rank other machines say
+  // nothing of the job as a whole.
+  void read_rank_maps() {
+    std::map<Rank, Host> first;
+    for (const IdentityRow* i : order_) {
+      if (i->source != "rank map" || !i->rank || !i->host) continue;
+      const Rank rank{*i->rank};
+      const Host host = names_.canonical(*i->host);
+      run_ranks_[{i->place.member, rank}] = {host, i->local_rank.value_or(LocalRank{})};
+      if (first.emplace(rank, host).first->second != host) moved_.insert(rank);
+    }
+  }
+
   void collect_ranks() {
     // In order of trust; within a source the order of paths, so that the answer does not depend on
     // the order of reading.
@@ -580,8 +593,9 @@ class Resolution {
           add_rank(Rank(static_cast<std::int64_t>(h) * per + l),
                    names_.canonical(facts_.manifest->hosts[h]), LocalRank(l), {}, {}, "manifest");
     }
+    read_rank_maps();
     for (const char* source : {"nccl-init", "nccl-init-start", "environment", "torchrun",
-                               "rank line", "prefix", "rank table"})
+                               "rank line", "prefix", "rank table", "rank map"})
       for (const IdentityRow* i : order_) {
         if (i->source != source || !i->rank) continue;
         if (i->communicator &&
@@ -590,6 +604,7 @@ class Resolution {
         const MemberRow* m = facts_.member(i->place.member);
         auto local = i->local_rank;
         if (!local && m != nullptr) local = m->local_rank;
+        if (i->source == "rank map" && moved_.count(Rank(*i->rank)) > 0) continue;
         add_rank(Rank(*i->rank), host_of(i->host, i->place), local, i->pid, i->gpu, source);
       }
     // Lines that print both, and files that are one rank's on one host.
@@ -720,6 +735,18 @@ class Resolution {
     }
   }
 
+  // The machine of the rank that a line names, by the log's own map; false: it has none.
+  template <class Row>
+  bool settle_by_map(Row& row) const {
+    if (!row.rank) return false;
+    const auto own = run_ranks_.find({row.place.member, *row.rank});
+    if (own == run_ranks_.end()) return false;
+    row.host = own->second.host;
+    if constexpr (requires { row.local_rank; })
+      if (!row.local_rank) row.local_rank = own->second.local;
+    return true;
+  }
+
   // What the line prints, else what its process, file or rank says.
   template <class Row>
   void settle(Row& row) {
@@ -727,7 +754,7 @@ class Resolution {
     if (row.host && nameless_host(*row.host)) row.host.reset();
     if (row.host)
       row.host = names_.canonical(*row.host);
-    else if (m != nullptr && m->host)
+    else if (!settle_by_map(row) && m != nullptr && m->host)
       row.host = m->host;
     if (!row.rank) row.rank = look(by_pid_, row.host ? row.host : only_, row.pid);
     if (!row.rank) row.rank = look(by_local_, row.host ? row.host : only_, row.local_rank);
@@ -929,8 +956,14 @@ class Resolution {
 
   Facts& facts_;
   Names names_;
-  std::vector<MemberRow*> paths_;          // in order of their paths
-  std::vector<const IdentityRow*> order_;  // in order of their members' paths
+  std::vector<MemberRow*> paths_;  // in order of their paths
+  struct OnMachine {
+    Host host;
+    LocalRank local{};
+  };
+  std::map<std::pair<MemberId, Rank>, OnMachine> run_ranks_;  // by the log of the run
+  std::set<Rank> moved_;                                      // on other machines in other runs
+  std::vector<const IdentityRow*> order_;                     // in order of their members' paths
   std::set<Host> manifest_hosts_;
   std::map<std::string, std::set<Host>>
       path_says_;  // a host by the path -> those that the lines of such files name

@@ -432,6 +432,13 @@ std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
          rules::meaning_of(*rule, code, {}, {}).title;
 }
 
+// Who says that his own numbers are none says on which device.
+template <class Row>
+void name_own_device(const Row& row, Signal& s) {
+  if (s.meaning.traits.has(Trait::own_numbers) && !s.gpu && row.host && row.local_rank)
+    s.gpu = std::to_string(number_of(*row.local_rank));
+}
+
 Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules::RulePack& pack,
                        const Recoveries& recoveries,
                        const std::map<std::string_view, std::string_view>& drivers) {
@@ -474,6 +481,7 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
   s.speaker = group.speaker;
   // What a program prints of other machines is about its text, not about them.
   if (s.hearsay) s.host = m->host;
+  name_own_device(e, s);
   if (!s.meaning.cleared_by.empty() && fullest != nullptr)
     s.alerts = recoveries.alerts(*fullest, s.meaning.cleared_by);
   return s;
@@ -607,9 +615,7 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
   } else {
     judge_unknown_exception(t.type, s);
   }
-  // Who says that his own numbers are none says on which device.
-  if (s.meaning.traits.has(Trait::own_numbers) && t.host && t.local_rank)
-    s.gpu = std::to_string(number_of(*t.local_rank));
+  name_own_device(t, s);
   // A web service that a program only warns of has ended it when nothing caught the exception:
   // often rank 0 alone calls it.
   const auto caught = [&](const TracebackRow* one) {

@@ -14,8 +14,8 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
-    kKernelBanner, kRankLine, kNodeRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock,
-    kLspci, kEthtool, kCpupower, kSinfo;
+    kKernelBanner, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings, kRdmaSettings,
+    kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
@@ -63,6 +63,7 @@ constexpr const Recogniser* kAll[] = {
     &kUname,
     &kRankLine,
     &kNodeRankLine,
+    &kRankMap,
     &kDumpHeading,
     &kPyspy,
     &kGdb,

@@ -53,6 +53,48 @@ Outcome read_node_rank(const TextLine& line, Reading& reading) {
   return {true};
 }
 
+// "ranks 8-15 -> n2", "host=n2 ranks=8-15", "rank map: 0-7=n1 8-15=n2": a start-up line that lists
+// which machine has which ranks. A machine's ranks are as many as every other's, so the first is a
+// multiple of their number.
+void put_ranks(std::int64_t first, std::int64_t last, const std::string& host, const Place& place,
+               Reading& reading, bool& used) {
+  static const re2::RE2 kDevice(
+      R"((?i)(?:gpu|cuda|mlx5|eth|ib|numa|stage|step|group|tp|pp|dp|ep|cp)[-_]?\d+)");
+  constexpr std::int64_t kMostOfMachine = 72;
+  const std::int64_t size = last - first + 1;
+  if (size < 1 || size > kMostOfMachine || first % size != 0 || re2::RE2::FullMatch(host, kDevice))
+    return;
+  for (std::int64_t i = 0; i < size; ++i)
+    reading.sink.put(IdentityRow{.place = place,
+                                 .source = "rank map",
+                                 .host = Host(host),
+                                 .local_rank = LocalRank(i),
+                                 .rank = first + i});
+  used = true;
+}
+
+Outcome read_rank_map(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kHostFirst(
+      R"((?i)\b(?:host(?:name)?|node)[ =:]+([a-z][a-z0-9-]*\d[a-z0-9.-]*)\b.{0,30}?\branks?[ =:\[(]+(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6})\b)");
+  static const re2::RE2 kRanksFirst(
+      R"((?i)\b(\d{1,6}) ?(?:-|\.\.|to) {0,2}(\d{1,6})[\])]?(?: ?(?:->|=>|=|:|@) ?| on (?:host |node )?| )([a-z][a-z0-9-]*\d[a-z0-9.-]*))");
+  re2::StringPiece text(line.line.message.data(), line.line.message.size());
+  if (text.size() > 4000) return {};
+  std::int64_t first = 0, last = 0;
+  std::string host;
+  bool used = false;
+  if (re2::RE2::PartialMatch(text, kHostFirst, &host, &first, &last)) {
+    put_ranks(first, last, host, line.place, reading, used);
+    return {used};
+  }
+  while (re2::RE2::FindAndConsume(&text, kRanksFirst, &first, &last, &host))
+    put_ranks(first, last, host, line.place, reading, used);
+  return {used};
+}
+
+constexpr std::string_view kRankMapWords[] = {
+    "rank map", "rank_map", " ranks ", " ranks=", "(ranks ", "[ranks ", "ranks 0"};
+
 constexpr std::string_view kNodeRankWords[] = {"node rank", "node_rank", "node-rank"};
 
 constexpr std::string_view kRankLineWords[] = {
@@ -75,5 +117,13 @@ constinit const Recogniser kNodeRankLine{"node-rank",
                                          read_node_rank,
                                          {},
                                          {}};
+
+extern const Recogniser kRankMap;
+constinit const Recogniser kRankMap{"rank-map",
+                                    "start-up lines that list the ranks of each machine",
+                                    kRankMapWords,
+                                    read_rank_map,
+                                    {},
+                                    {}};
 
 }  // namespace culprit::ingest
