@@ -209,6 +209,13 @@ TEST(Slurm, Accounting) {
           "\n4711.0           python     FAILED      1:0 2026-03-07T08:00:02 2026-03-07T10:00:00 "
           "\n")),
       want);
+  // Without exit codes: which job had which machines, and when.
+  EXPECT_EQ(
+      settings(file("sacct.txt",
+                    "JobID|State|Start|End|NodeList\n4711|RUNNING|2026-03-07T08:00:00|Unknown|"
+                    "cx-[7-8]\n")),
+      "slurm.job.state=4711 RUNNING\nslurm.job.start=4711 2026-03-07T08:00:00\n"
+      "slurm.job.nodes=4711 cx-[7-8]");
   // As somebody pasted it: dashes of other columns, or none; a row that lacks a word is not
   // guessed.
   const std::string row = "4711 pretrain FAILED 1:0 2026-03-07T08:00:00 2026-03-07T10:00:00\n";

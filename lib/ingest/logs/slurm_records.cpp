@@ -266,7 +266,8 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     at = end + 1;
   }
   const auto has = [&](const char* name) { return contains(columns, name); };
-  if (!has("jobid") || !has("state") || !has("exitcode")) return {};
+  const bool of_times = has("start") && (has("end") || has("nodelist"));
+  if (!has("jobid") || !has("state") || (!has("exitcode") && !of_times)) return {};
   return {true, std::make_unique<Accounting>(std::move(columns), separator)};
 }
 
@@ -288,7 +289,7 @@ Outcome read_controller(const TextLine& line, Reading& reading) {
 constexpr std::string_view kControllerWords[] = {
     "Allocate JobId=", "Started JobId=", "job_complete: JobId="};
 constexpr std::string_view kScontrolWords[] = {"JobId=", "NodeName="};
-constexpr std::string_view kSacctWords[] = {"ExitCode"};
+constexpr std::string_view kSacctWords[] = {"ExitCode", "NodeList", "Start|End", "Start,End"};
 
 }  // namespace
 
