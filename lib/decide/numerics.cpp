@@ -76,11 +76,12 @@ struct Repeated {
   }
 };
 
-std::map<Subject, Repeated> repeated_steps(const Walk& w, Trait trait) {
+std::map<Subject, Repeated> repeated_steps(const Walk& w, Trait trait,
+                                           SubjectKind kind = SubjectKind::gpu) {
   std::map<Subject, Repeated> out;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify && f.traits.has(trait) && !f.hearsay && f.host &&
-        f.subject.kind == SubjectKind::gpu)
+        f.subject.kind == kind)
       out[f.subject].add(f);
   return out;
 }
@@ -190,12 +191,15 @@ Answer data_corruption(Walk& w) {
   const Finding* same = fired(w, Trait::rerun_other_gpu_agrees);
   if (same != nullptr && !(ended_well(w) && went_on(w.incident, w.params, *same)))
     return of_training(w, *same);
-  if (const auto seen = repeated_steps(w, Trait::rerun_same_gpu_agrees);
-      seen.size() == 1 && fired(w, Trait::rerun_other_gpu_differs) != nullptr) {
-    const auto& [gpu, steps] = *seen.begin();
-    return corrupts(w, gpu, steps, confidence::kOtherGpuDiffers,
-                    say(Phrase::other_gpu_differs, gpu.id, at(steps.last)));
-  }
+  // The machine's name is enough where the line does not say which of its GPUs.
+  if (fired(w, Trait::rerun_other_gpu_differs) != nullptr)
+    for (const SubjectKind kind : {SubjectKind::gpu, SubjectKind::host})
+      if (const auto seen = repeated_steps(w, Trait::rerun_same_gpu_agrees, kind);
+          seen.size() == 1) {
+        const auto& [one, steps] = *seen.begin();
+        return corrupts(w, one, steps, confidence::kOtherGpuDiffers,
+                        say(Phrase::other_gpu_differs, one.id, at(steps.last)));
+      }
   // The last ranks of a job stand on its last machine in two runs by chance, and hardly in three.
   constexpr std::size_t kProven = 3;
   const auto own = repeated_steps(w, Trait::own_numbers);

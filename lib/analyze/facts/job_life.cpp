@@ -94,7 +94,7 @@ namespace {
 
 // The scheduler's record of the job. "4711.batch" and "4711.0" are steps of job 4711.
 bool scheduler_says_completed(const Facts& facts) {
-  const std::string job = job_by_number(facts);
+  const std::string job = job_of_all_output(facts);
   if (job.empty()) return false;
   bool completed = false;
   for (const ConfigRow& c : facts.configs)

@@ -66,6 +66,11 @@ JobPods::JobPods(const Facts& facts) {
         (has_log(pod) || speakers.count(pod) != 0) && stem.size() > 3)
       stems_.insert(std::move(stem));
   };
+  static const re2::RE2 kFolder(
+      R"((?:^|/)pods?(?:[-_]?logs?)?/([a-z0-9][a-z0-9-]*-[a-z0-9-]*[a-z0-9])\.(?:txt|log)$)");
+  std::string pod;
+  for (const MemberRow& m : facts.members)
+    if (m.belonging == Belonging::job && re2::RE2::PartialMatch(m.path, kFolder, &pod)) see(pod);
   for (const IdentityRow& i : facts.identities)
     if (i.source == "pod" && i.address) see(*i.address);
   for (const EventRow& e : facts.events)

@@ -190,6 +190,42 @@ std::set<MemberId> output_where(const Facts& facts, const std::string& job,
   return out;
 }
 
+// Jobs whose steps were cancelled on the job's own standard error.
+Jobs cancelled_in_output(const Facts& facts) {
+  static const re2::RE2 kStep(R"(\*\*\* (?:STEP|JOB) (\d{2,12})(?:\.\S+)? ON )");
+  Jobs out;
+  std::string number;
+  for (const EventRow& e : facts.events)
+    if (const MemberRow* m = facts.member(e.place.member);
+        m != nullptr && m->belonging == Belonging::job && m->text_kind != "kernel" &&
+        re2::RE2::PartialMatch(e.message, kStep, &number))
+      out.insert(number);
+  return out;
+}
+
+// Those of `jobs` that had all machines of which there is output, two or more.
+Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
+  std::set<Host> hosts;
+  for (const ProgressSpan& p : facts.progress)
+    if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host)
+      hosts.insert(short_host(*m->host));
+  for (const EventRow& e : facts.events)
+    if (const MemberRow* m = facts.member(e.place.member);
+        m != nullptr && m->host && e.rank && m->text_kind != "kernel")
+      hosts.insert(short_host(*m->host));
+  Jobs out;
+  if (hosts.size() < 2) return out;
+  for (const ConfigRow& c : facts.configs) {
+    if (c.name != "slurm.job.nodes" || jobs.count(number_of(c)) == 0) continue;
+    std::set<Host> nodes;
+    const auto list =
+        expand_hostlist(std::string_view(c.value).substr(c.value.find(' ') + 1), kMostNodes);
+    for (const auto& node : list.hosts) nodes.insert(short_host(node));
+    if (std::ranges::includes(nodes, hosts)) out.insert(number_of(c));
+  }
+  return out;
+}
+
 std::string only(const Jobs& jobs) { return jobs.size() == 1 ? *jobs.begin() : std::string(); }
 
 }  // namespace
@@ -206,6 +242,16 @@ std::string job_by_number(const Facts& facts) {
   if (recorded.size() < 2) return only(recorded);
   const Jobs of_logs = named(facts, recorded);
   return of_logs.size() == 1 ? only(of_logs) : last_of(facts, of_logs);
+}
+
+std::string job_of_steps(const Facts& facts) {
+  std::string own = job_in_question(facts);
+  return own.empty() ? only(cancelled_in_output(facts)) : own;
+}
+
+std::string job_of_all_output(const Facts& facts) {
+  if (std::string own = job_by_number(facts); !own.empty()) return own;
+  return only(of_all_output(facts, recorded_jobs(facts)));
 }
 
 std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& job) {

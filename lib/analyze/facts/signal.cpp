@@ -62,7 +62,7 @@ std::string key_of(const EventRow& e) {
 // anything.
 class ProgramOutput {
  public:
-  explicit ProgramOutput(const Facts& facts) : pods_(facts), job_(job_in_question(facts)) {
+  explicit ProgramOutput(const Facts& facts) : pods_(facts), job_(job_of_steps(facts)) {
     for (const MemberRow& m : facts.members)
       if (m.text_kind == "training" || m.text_kind == "nccl" || (m.rank && m.text_kind.empty()))
         add(m.id);
@@ -70,6 +70,8 @@ class ProgramOutput {
     for (const ProgressSpan& p : facts.progress) add(p.member);
     for (const IdentityRow& i : facts.identities)
       if (i.source == "nccl-init" || i.source == "torchrun") add(i.place.member);
+    for (const ConfigRow& c : facts.configs)
+      if (c.name == "slurm.job.state") lists_.insert(c.place.member);
     for (const IdentityRow& i : facts.identities)
       if (i.pid && i.host) pids_[short_host(*i.host)].insert(*i.pid);
     for (const ExitRow& x : facts.exits)
@@ -112,7 +114,9 @@ class ProgramOutput {
         rule->meaning.cause != CauseKind::none && members_.count(m->id) == 0 &&
         of_bundle_maker(*m, rule->meaning.traits))
       return true;
-    if (rule != nullptr && members_.count(e.place.member) == 0 &&
+    // On a job's own standard error a step's daemon may speak of one that shared the machine.
+    const bool by_daemon = e.message.find("StepId=") != std::string::npos;
+    if (rule != nullptr && (members_.count(e.place.member) == 0 || by_daemon) &&
         (pods_.another(e) || of_another_job(e)))
       return true;
     // "xinetd[2]: Connection reset by peer": a daemon of the machine tells of its own clients.
@@ -172,8 +176,11 @@ class ProgramOutput {
   // Schedulers keep the books of whole clusters: "Time limit exhausted for JobId=771863".
   bool of_another_job(const EventRow& e) const {
     if (job_.empty()) return false;
-    static const re2::RE2 kNumber(R"((?i)\b(?:job(?:[ _]?id)?|stepid)[ =:#]{1,2}(\d{2,12})\b)");
+    static const re2::RE2 kNumber(R"((?i)\b(?:job(?:[ _]?id)?|stepid)[ =:#]{1,2}(\d{2,12})\b)"),
+        kRow(R"(^\s*(\d{2,12})(?:[._+]\S*)?[ |,\t])");
     std::string number;
+    if (lists_.count(e.place.member) > 0 && re2::RE2::PartialMatch(e.message, kRow, &number))
+      return number != job_;
     bool any = false;
     for (re2::StringPiece text(e.message); re2::RE2::FindAndConsume(&text, kNumber, &number);) {
       any = true;
@@ -202,7 +209,7 @@ class ProgramOutput {
            detail.find("unit=kubelet") != std::string::npos;
   }
   void add(MemberId id) { members_.insert(id); }
-  std::set<MemberId> members_;
+  std::set<MemberId> members_, lists_;                  // lists: of jobs, a row each
   std::map<std::string, std::set<std::int64_t>> pids_;  // of the job's processes, by machine
   JobPods pods_;
   std::string job_;  // in question; empty: not known

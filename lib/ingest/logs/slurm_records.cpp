@@ -14,6 +14,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kMostSlurmColumns = 128;
+constexpr std::string_view kBy = " by ";
 constexpr std::size_t kMostValue = 256;
 constexpr std::size_t kMostNodes = 1u << 16;  // bytes of a list of scattered nodes
 
@@ -216,7 +217,9 @@ class Accounting : public Assembler {
     std::size_t c = 0;
     for (std::size_t at = text.find_first_not_of(" \r"); at != std::string_view::npos; ++c) {
       if (c == columns_.size()) return false;
-      const std::size_t end = std::min(text.find_first_of(" \r", at), text.size());
+      std::size_t end = std::min(text.find_first_of(" \r", at), text.size());
+      if (text.substr(end).starts_with(kBy))  // "CANCELLED by 1002" is one word
+        end = std::min(text.find_first_of(" \r", end + kBy.size()), text.size());
       put(row, c, text.substr(at, end - at));
       at = text.find_first_not_of(" \r", end);
     }

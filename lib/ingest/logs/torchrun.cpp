@@ -228,7 +228,8 @@ constexpr std::string_view kFinishedWords[] = {"worker group successfully finish
                                                "`Trainer.fit` stopped: `max_steps",
                                                "`Trainer.fit` stopped: `max_epochs",
                                                "[exiting program after",
-                                               "exiting program at iteration"};
+                                               "exiting program at iteration",
+                                               "- root - INFO - Training completed"};
 constexpr std::string_view kDebuggerWords[] = {"received signal SIG", "terminated with signal SIG",
                                                "stop reason = signal SIG"};
 constexpr std::string_view kReportWords[] = {"Failures:", "Root Cause (first observed failure)"};
