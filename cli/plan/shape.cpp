@@ -59,6 +59,7 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     const analyze::Layout& l = *topology.layout;
     sizes = {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
     order = l.order;
+    out.ep = l.ep;
     out.source = topology.source;
     // Sizes come from files of the bundle: their product is taken once they are known to be sane.
     CULPRIT_TRY(sane, plan::make_shape(order, sizes, 1));

@@ -14,8 +14,9 @@ namespace culprit::cli {
 struct JobShape {
   plan::Shape shape;
   std::vector<std::string>
-      hosts;           // names of the numbers in shape.host, or of the ranks when that is empty
-  std::string source;  // for people: where it is from
+      hosts;            // names of the numbers in shape.host, or of the ranks when that is empty
+  std::string source;   // for people: where it is from
+  std::int64_t ep = 1;  // of the incident's layout; experts lie inside of dp and cp
   std::int64_t size(std::string_view dimension) const;  // 1 when there is none
   std::string host_of(Rank rank) const;
   std::string place_of(Rank rank) const;  // "tp1 pp0 dp3"
