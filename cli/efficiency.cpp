@@ -10,6 +10,7 @@
 
 #include "analyze/pace/loss_signals.hpp"
 #include "command.hpp"
+#include "efficiency_starts.hpp"
 #include "model/json.hpp"
 #include "diagnose/pace.hpp"
 #include "pack.hpp"
@@ -51,6 +52,7 @@ struct Progress {
   std::vector<std::string> notes;
   std::vector<SlowStretch> slow;
   std::vector<Finding> hints;  // that the machines stood still at the end
+  std::vector<analyze::Start> starts;
 };
 
 std::vector<std::string> notes_of(const Progress& progress, const analyze::Efficiency& e,
@@ -171,6 +173,8 @@ Progress from_incident(const Incident& incident) {
                                         diagnose::metrics_of(incident.db, incident.resolved.facts)))
     if (f.outcome == Outcome::fired) out.hints.push_back(std::move(f));
   out.job = diagnose::job_times(incident.resolved.facts, steps);
+  out.starts =
+      analyze::restart_parts(incident.resolved.facts, steps, incident.db.start_marks(), pace.loads);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps.iteration[i] == kNoValue) continue;
     analyze::LossRecord record{steps.iteration[i], {}, {}};
@@ -238,6 +242,7 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
     out += wrapped(
         fmt::format("Effective training time: not enough evidence: {}", report::words(e.why)));
   }
+  out += starts_text(progress.starts);
   if (e.degradation) {
     const auto& d = *e.degradation;
     out += fmt::format(
@@ -318,6 +323,7 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
     out["cumulative"] = curve_json(e.cumulative);
     out["sliding"] = curve_json(e.sliding);
   }
+  if (!progress.starts.empty()) out["starts"] = starts_json(progress.starts);
   if (e.degradation) {
     const auto& d = *e.degradation;
     out["degradation"] = {{"mean_ms", d.mean_ms},

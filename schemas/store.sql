@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CUDL'
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
 -- own_databases (files of this program that lay in the bundle and were left out); what is known of the job: job, job_id, world_size,
@@ -169,6 +169,20 @@ CREATE TABLE checkpoint (
   time_ns     INTEGER,
   event       TEXT NOT NULL,        -- saving, saved, loading, loaded
   iteration   INTEGER               -- whose state it is, when the line prints it
+);
+
+-- One row per line that bounds a part of a start of the job, or prints how long it was.
+CREATE TABLE start_mark (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  time_raw    INTEGER NOT NULL,
+  clock       TEXT NOT NULL,
+  part        TEXT NOT NULL,        -- allocation, container, rendezvous ...: rules/tables/restart_parts.json
+  edge        TEXT NOT NULL,        -- begin, end, took
+  who         TEXT NOT NULL,        -- host:pid:task of the line's prefix
+  about       TEXT NOT NULL,        -- job, pod or communicator that the line names
+  seconds     REAL                  -- of took
 );
 
 -- One row per observation that ties a host, process, rank, GPU, NIC or communicator together.

@@ -244,7 +244,11 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
     if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0)
       out.steps = std::move(counted);
   analyze::JobCheckpoints checkpoints(facts, out.steps);
-  db.each_checkpoint([&](const CheckpointRow& row) { checkpoints.take(row); });
+  db.each_checkpoint([&](const CheckpointRow& row) {
+    checkpoints.take(row);
+    if (row.event == CheckpointEvent::loading || row.event == CheckpointEvent::loaded)
+      out.loads.push_back(row);
+  });
   out.checkpoints = checkpoints.found();
   std::vector<double> numbers, clock;
   for (std::size_t i = 0; i < out.steps.size(); ++i) {

@@ -21,6 +21,7 @@ struct Pace {
   analyze::JobSteps steps;
   std::vector<std::uint32_t> jobs;  // of each step; empty: all of one job
   std::vector<analyze::JobCheckpoint> checkpoints;
+  std::vector<CheckpointRow> loads;  // the rows of those that were read
   analyze::FailSlow report;
   std::vector<analyze::OwnWork>
       parts;  // of each interval; empty when no rank reports the parts of its steps

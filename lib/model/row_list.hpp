@@ -30,6 +30,7 @@
   CULPRIT_FACT_ROWS(X)          \
   X(ProgressRow, progress)      \
   X(CheckpointRow, checkpoints) \
+  X(StartMarkRow, start_marks)  \
   X(RejectRow, rejects)         \
   X(StackRow, stacks)           \
   X(CollectiveRow, collectives) \

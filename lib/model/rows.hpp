@@ -198,6 +198,17 @@ struct CheckpointRow {
   std::optional<std::int64_t> iteration;  // whose state it is
 };
 
+// A line that bounds a part of a start, or prints how long it was
+// (rules/tables/restart_parts.json).
+struct StartMarkRow {
+  Place place;
+  Timestamp time;
+  std::string part, edge;         // as the table has them
+  std::string who;                // host:pid:task of the line's prefix, as far as it has one
+  std::string about;              // job, pod or communicator that the message names; "": none
+  std::optional<double> seconds;  // of the edge "took"
+};
+
 // The progress that one member reports, summed up: first and last step, and the first that was not
 // a number.
 struct ProgressSpan {

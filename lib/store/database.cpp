@@ -917,6 +917,13 @@ void Database::each_checkpoint(const std::function<void(const CheckpointRow&)>& 
   while (const auto row = select.next()) take(*row);
 }
 
+std::vector<StartMarkRow> Database::start_marks() const {
+  std::vector<StartMarkRow> out;
+  Select<StartMarkRow> select(impl_->db.get(), "ORDER BY rowid");
+  while (auto row = select.next()) out.push_back(std::move(*row));
+  return out;
+}
+
 const Database::Impl::Stretches& Database::Impl::steps_of(MemberId member) {
   Statement last(db.get(), "SELECT COALESCE(MAX(rowid), 0) FROM iteration");
   if (const std::int64_t now = last.next() ? last.integer() : 0; now != steps_known) {

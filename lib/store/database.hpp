@@ -127,8 +127,9 @@ class Database {
 
   // Checkpoints in the order of the members: every rank of a large job may print each of them.
   void each_checkpoint(const std::function<void(const CheckpointRow&)>& take) const;
-  StepTable steps(MemberId member) const;      // all completed steps that one log reports
-  SeriesPoints points(SeriesId series) const;  // all samples of one, in the order of the member
+  std::vector<StartMarkRow> start_marks() const;  // in the order of reading
+  StepTable steps(MemberId member) const;         // all completed steps that one log reports
+  SeriesPoints points(SeriesId series) const;     // all samples of one, in the order of the member
 
   // A question in SQL to what is stored, with the limits of store/query.hpp.
   Result<QueryAnswer> query(std::string_view sql, const QueryLimits& limits = {}) const;

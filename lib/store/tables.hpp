@@ -25,6 +25,7 @@ CULPRIT_TABLE(TracebackRow, "traceback");
 CULPRIT_TABLE(ExitRow, "exit_status");
 CULPRIT_TABLE(ProgressRow, "iteration");
 CULPRIT_TABLE(CheckpointRow, "checkpoint");
+CULPRIT_TABLE(StartMarkRow, "start_mark");
 CULPRIT_TABLE(IdentityRow, "identity");
 CULPRIT_TABLE(ConfigRow, "config_item");
 CULPRIT_TABLE(ClockRow, "clock_anchor");
@@ -224,6 +225,17 @@ void columns(V& v, CheckpointRow& r) {
   v("time_ns", r.time_ns);
   v("event", r.event);
   v("iteration", r.iteration);
+}
+
+template <class V>
+void columns(V& v, StartMarkRow& r) {
+  line_of(v, r.place);
+  time_of(v, r.time);
+  v("part", r.part);
+  v("edge", r.edge);
+  v("who", r.who);
+  v("about", r.about);
+  v("seconds", r.seconds);
 }
 
 template <class V>

@@ -101,7 +101,8 @@ struct Recogniser {
       {};  // in a text of this kind it sees every line that no assembler took
   std::string_view also =
       {};               // without this in it, in any case, read() has nothing to say to a line
-  bool beside = false;  // reads lines that are part of a traceback, too: what an exception says
+  bool beside = false;  // reads lines that others assemble, too: what an exception says
+  std::span<const std::string> (*table_words)() = nullptr;  // further words, which a table has
 };
 
 std::span<const Recogniser* const> recognisers();

@@ -10,7 +10,8 @@ extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kS
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
-    kGenericProgress, kStepTime, kProgressBar, kWorkBar, kFinished, kCheckpoint, kEpochSteps, kVerl;
+    kGenericProgress, kStepTime, kProgressBar, kWorkBar, kFinished, kCheckpoint, kStartMark,
+    kEpochSteps, kVerl;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -53,6 +54,7 @@ constexpr const Recogniser* kAll[] = {
     &kWorkBar,
     &kFinished,
     &kCheckpoint,
+    &kStartMark,
     &kSmiHeading,
     &kSmiList,
     &kEccHistory,

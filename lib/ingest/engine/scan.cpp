@@ -94,8 +94,12 @@ Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
   for (const std::string& word : pack.search_words())
     if (ordinary.occurrences(word) == 0) words[word].first = true;
   const auto list = recognisers();
-  for (std::size_t i = 0; i < list.size(); ++i)
+  for (std::size_t i = 0; i < list.size(); ++i) {
     for (const std::string_view word : list[i]->words) words[rules::fold(word)].second.insert(i);
+    if (list[i]->table_words != nullptr)
+      for (const std::string& word : list[i]->table_words())
+        words[rules::fold(word)].second.insert(i);
+  }
   Table table;
   const std::vector<std::string>& markers = rules::Grammar::built_in().markers();
   for (const std::string& marker : markers) words[marker];

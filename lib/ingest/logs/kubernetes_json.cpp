@@ -9,6 +9,7 @@
 #include "ingest/engine/lenient_json.hpp"
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"
+#include "rules/restart_parts.hpp"
 
 namespace culprit::ingest {
 
@@ -89,6 +90,13 @@ class KubernetesRecords {
 
   void pod(const Value& item) {
     const std::string host = text(child(item, "spec"), "nodeName");
+    if (const std::string name = text(child(item, "metadata"), "name"); !host.empty())
+      reading_.sink.put(
+          StartMarkRow{.place = place(name),
+                       .time = stamp_of(text(child(item, "metadata"), "creationTimestamp")),
+                       .part = "allocation",
+                       .edge = "begin",
+                       .about = name});
     // A pod calls itself by its own name and address: they are the node's, too.
     for (const std::string& other :
          {text(child(item, "metadata"), "name"), text(child(item, "status"), "podIP")})
@@ -118,6 +126,13 @@ class KubernetesRecords {
     std::string host = text(child(item, "source"), "host");
     if (host.empty() && (kind == "Node" || kind == "node" || kind == "Pod"))
       host = text(object, "name");
+    if (const auto mark = rules::restart_line(message))
+      reading_.sink.put(StartMarkRow{.place = place(message.substr(0, 40)),
+                                     .time = stamp_of(when),
+                                     .part = mark->part,
+                                     .edge = mark->edge,
+                                     .about = text(object, "name"),
+                                     .seconds = mark->seconds});
     say(text(item, "type") + "   " + text(item, "reason") + "   " + message, stamp_of(when), host,
         place(message.substr(0, 40)), static_cast<std::uint64_t>(std::max<std::int64_t>(1, count)));
   }

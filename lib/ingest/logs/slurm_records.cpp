@@ -34,6 +34,15 @@ void put_job(const Place& place, std::string_view id, std::string_view key, std:
                     std::string(value.substr(0, key == "nodes" ? kMostNodes : kMostValue))});
 }
 
+// When a job was submitted and started is when its allocation began and ended.
+void put_allocation(const Place& place, std::string_view id, const char* edge,
+                    std::string_view value, Reading& reading) {
+  StartMarkRow row{.place = place, .part = "allocation", .edge = edge};
+  if (id.empty() || line::parse_iso(value, row.time) == 0) return;
+  row.about = id.substr(0, 64);
+  reading.sink.put(row);
+}
+
 // KEY=value words; a value runs up to the next word that has an equals sign, for some hold spaces.
 template <class See>
 void each_pair(std::string_view text, See see) {
@@ -89,9 +98,12 @@ class SlurmRecord : public Assembler {
       put_job(place, job_, "state", value, reading);
     else if (key == "ExitCode")
       put_job(place, job_, "exit_code", value, reading);
-    else if (key == "StartTime")
+    else if (key == "SubmitTime")
+      put_allocation(place, job_, "begin", value, reading);
+    else if (key == "StartTime") {
       put_job(place, job_, "start", value, reading);
-    else if (key == "EndTime")
+      put_allocation(place, job_, "end", value, reading);
+    } else if (key == "EndTime")
       put_job(place, job_, "end", value, reading);
     else if (key == "NodeList") {
       put_job(place, job_, "nodes", value, reading);
@@ -179,7 +191,10 @@ class Accounting : public Assembler {
     const std::string_view id = row["jobid"];
     if (id.empty() || id.front() < '0' || id.front() > '9') return Step::not_mine;
     // "4711.batch" and "4711.0" are steps of job 4711, which has a row of its own.
-    if (!contains(id, '.'))
+    if (!contains(id, '.')) {
+      put_allocation(line.place, id, "begin", row["submit"], reading);
+      if (says_something(row["submit"]))
+        put_allocation(line.place, id, "end", row["start"], reading);
       for (const auto& [column, key] : {std::pair{"state", "state"},
                                         {"exitcode", "exit_code"},
                                         {"start", "start"},
@@ -187,6 +202,7 @@ class Accounting : public Assembler {
                                         {"jobname", "name"},
                                         {"nodelist", "nodes"}})
         put_job(line.place, id, key, row[column], reading);
+    }
     return Step::took;
   }
   void finish(Reading&) override {}

@@ -1,0 +1,120 @@
+#include "rules/restart_parts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include <re2/re2.h>
+
+#include "model/contains.hpp"
+#include "model/json.hpp"
+#include "rules/literals.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::rules {
+
+namespace {
+
+// A row of the table, its pattern compiled; groups: the numbers of the named ones, 0 for none.
+struct RestartRow {
+  std::string part, edge, unit, word;
+  std::unique_ptr<re2::RE2> pattern;
+  int about = 0, time = 0, took = 0;
+};
+
+struct RestartTable {
+  std::vector<RestartPart> parts;
+  std::vector<RestartRow> rows;
+  std::vector<std::string> words;
+};
+
+RestartTable read_restart_table() {
+  RestartTable out;
+  const auto document = nlohmann::json::parse(embedded_rule("tables/restart_parts.json"));
+  for (const auto& part : document["parts"])
+    out.parts.push_back({part["part"].get<std::string>(), part["label"].get<std::string>()});
+  for (const auto& line : document["lines"]) {
+    RestartRow row{.part = line["part"].get<std::string>(),
+                   .edge = line["edge"].get<std::string>(),
+                   .unit = line.value("unit", ""),
+                   .word = fold(line["word"].get<std::string>()),
+                   .pattern = std::make_unique<re2::RE2>(line["pattern"].get<std::string>(),
+                                                         re2::RE2::Latin1)};
+    for (const auto& [name, group] : row.pattern->NamedCapturingGroups())
+      (name == "about" ? row.about : name == "time" ? row.time : row.took) = group;
+    out.words.push_back(row.word);
+    out.rows.push_back(std::move(row));
+  }
+  std::ranges::sort(out.words);
+  out.words.erase(std::ranges::unique(out.words).begin(), out.words.end());
+  return out;
+}
+
+const RestartTable& restart_table() {
+  static const RestartTable kTable = read_restart_table();
+  return kTable;
+}
+
+std::optional<double> seconds_in(const std::string& text, const std::string& unit) {
+  if (unit == "go") return go_duration(text);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return unit == "ms" ? value / 1e3 : value;
+}
+
+}  // namespace
+
+std::span<const RestartPart> restart_parts() { return restart_table().parts; }
+std::span<const std::string> restart_words() { return restart_table().words; }
+
+std::optional<RestartLine> restart_line(std::string_view message) {
+  constexpr int kMostGroups = 4;
+  constexpr std::size_t kLongest = 4096;
+  const re2::StringPiece text(message.data(), std::min(message.size(), kLongest));
+  const std::string folded = fold(message.substr(0, kLongest));
+  for (const RestartRow& row : restart_table().rows) {
+    if (!contains(folded, row.word)) continue;
+    re2::StringPiece groups[kMostGroups];
+    if (!row.pattern->Match(text, 0, text.size(), re2::RE2::UNANCHORED, groups, kMostGroups))
+      continue;
+    const auto group = [&](int i) {
+      return i == 0 ? std::string() : std::string(groups[i].data(), groups[i].size());
+    };
+    RestartLine out{row.part, row.edge, group(row.about), group(row.time), {}};
+    if (row.took != 0) {
+      out.seconds = seconds_in(group(row.took), row.unit);
+      if (!out.seconds) return std::nullopt;
+    }
+    return out;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> go_duration(std::string_view text) {
+  double total = 0;
+  bool any = false;
+  while (!text.empty()) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || !std::isfinite(value) || value < 0) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const std::size_t length = std::min(text.find_first_of("0123456789."), text.size());
+    const std::string_view unit = text.substr(0, length);
+    const double factor = unit == "h"    ? 3600
+                          : unit == "m"  ? 60
+                          : unit == "s"  ? 1
+                          : unit == "ms" ? 1e-3
+                          : unit == "us" ? 1e-6
+                                         : 0;
+    if (factor == 0) return std::nullopt;
+    total += value * factor;
+    any = true;
+    text.remove_prefix(length);
+  }
+  return any ? std::optional(total) : std::nullopt;
+}
+
+}  // namespace culprit::rules
