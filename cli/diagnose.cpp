@@ -144,8 +144,45 @@ Result<> add_new_lines(const Arguments& arguments, const diagnose::Resolved& inc
   return {};
 }
 
+// Each file of --outcomes tells of some; a line of it that does not is named.
+Result<> check_outcomes(const Arguments& arguments, const store::Database& db) {
+  for (const std::string& path : arguments.all("outcomes")) {
+    const std::string name = "outcomes/" + std::filesystem::path(path).filename().string();
+    std::set<MemberId> members;
+    for (const MemberRow& m : db.members())
+      if (m.stored_path == name) members.insert(m.id);
+    if (std::ranges::none_of(db.rows<OutcomeRow>(), [&](const OutcomeRow& row) {
+          return members.count(row.place.member) > 0;
+        }))
+      return fail("no outcome of a check stands in this file")
+          .at({path, 1})
+          .hint("a table with the columns task (or group), hosts and outcome (pass or fail)");
+    for (const RejectRow& row : db.rows<RejectRow>())
+      if (members.count(row.place.member) > 0)
+        remark(arguments, fmt::format("{}:{}: no outcome, so the line is left out: {}", path,
+                                      row.place.line, report::visible(row.excerpt)));
+  }
+  return {};
+}
+
+// Bundles into a new database; or, of --outcomes alone, what the database lacks of them.
+Result<std::pair<store::Database, diagnose::ReadOutcome>> read_for(const Arguments& arguments,
+                                                                   const rules::RulePack& pack,
+                                                                   const std::string& path) {
+  const bool outcomes_alone = arguments.positional().empty();
+  CULPRIT_TRY(db, outcomes_alone ? open_database(arguments, store::Access::write)
+                                 : open_new(arguments, path));
+  if (outcomes_alone && db.read_only())
+    return fail("this database cannot be written, so no outcomes can be added to it")
+        .at({path, 0})
+        .hint("diagnose the bundle with --outcomes");
+  CULPRIT_TRY(read, read_bundles(arguments, pack, db));
+  CULPRIT_CHECK(check_outcomes(arguments, db));
+  return std::pair(std::move(db), std::move(read));
+}
+
 Result<Exit> run_diagnose(const Arguments& arguments) {
-  if (arguments.positional().empty())
+  if (arguments.positional().empty() && !(arguments.has("db") && arguments.has("outcomes")))
     return usage_error(
                "diagnose needs a bundle: a folder, an archive, a file, or - for standard input")
         .hint("culprit diagnose job.tar.gz");
@@ -165,8 +202,8 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
           .hint("name a folder that you may write to with -o");
     if (path.empty()) path = (folder / "incident.db").string();
   }
-  CULPRIT_TRY(db, open_new(arguments, path));
-  CULPRIT_TRY(read, read_bundles(arguments, pack, db));
+  CULPRIT_TRY(bundle, read_for(arguments, pack, path));
+  auto& [db, read] = bundle;
   CULPRIT_TRY(incident, diagnose::resolve(db, true));
   if (const Text several = diagnose::several_incidents(db, incident); !several.empty())
     remark(arguments, report::words(say(Phrase::several_incidents_as_one, several)));
@@ -280,6 +317,9 @@ constexpr auto kDiagnoseOptions = with_read_options({
     {"explain", nullptr, "show every kind of cause, and why it was left or believed"},
     kUrlOption,
     kHistoryOption,
+    {"outcomes", "FILE",
+     "a table of checks that were run since, their hosts and how they came out; with -d alone they "
+     "are added to that database (may be repeated)"},
     {"baseline", "FILE",
      "the database of a run that worked: lines that it does not have are leads of an open answer"},
     {"fail-on", "LEVEL",

@@ -132,6 +132,7 @@ Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rul
 Result<> with_read_request(const Arguments& arguments, const std::vector<std::string>& sources,
                            const std::function<Result<>(const diagnose::ReadRequest&)>& use) {
   diagnose::ReadRequest request{.sources = sources,
+                                .outcomes = arguments.all("outcomes"),
                                 .manifest = arguments.get("manifest"),
                                 .timezone = arguments.get("timezone"),
                                 .tool = std::string(kProgram)};
@@ -152,7 +153,8 @@ Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
   diagnose::ReadOutcome outcome;
   CULPRIT_CHECK(
       with_read_request(arguments, sources, [&](const diagnose::ReadRequest& request) -> Result<> {
-        CULPRIT_TRY(read, diagnose::read_bundles(request, pack, db));
+        CULPRIT_TRY(read, sources.empty() ? diagnose::read_outcomes(request, pack, db)
+                                          : diagnose::read_bundles(request, pack, db));
         outcome = std::move(read);
         return {};
       }));

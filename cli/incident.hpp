@@ -60,8 +60,8 @@ Result<store::Database> open_database(const Arguments& arguments, store::Access 
 // stop it.
 Result<> with_read_request(const Arguments& arguments, const std::vector<std::string>& sources,
                            const std::function<Result<>(const diagnose::ReadRequest&)>& use);
-// Bundle(s) -> facts, in the database. A remark for what could not be read; SIGINT and SIGTERM stop
-// it.
+// Bundle(s) -> facts, in the database; without any, the files of --outcomes alone. A remark for
+// what could not be read; SIGINT and SIGTERM stop it.
 Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack,
                                            store::Database& db);
 // The same of other bundles than those on the command line.

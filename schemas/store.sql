@@ -185,6 +185,16 @@ CREATE TABLE start_mark (
   seconds     REAL                  -- of took
 );
 
+-- One row per outcome of a check, a test of links or a group of a replay.
+CREATE TABLE check_outcome (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  task        TEXT NOT NULL,        -- the same word is the same test
+  hosts       TEXT NOT NULL,        -- as a list: n1,n[3-4]
+  passed      INTEGER NOT NULL
+);
+
 -- One row per observation that ties a host, process, rank, GPU, NIC or communicator together.
 CREATE TABLE identity (
   member_id    INTEGER NOT NULL REFERENCES member,

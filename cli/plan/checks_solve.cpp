@@ -8,6 +8,7 @@
 
 #include "incident.hpp"
 #include "ingest/table/bare_table.hpp"
+#include "ingest/table/outcomes.hpp"
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
@@ -29,16 +30,6 @@ struct NamedOutcome {
   std::vector<std::string> hosts;
   bool passed = false;
 };
-
-std::optional<bool> outcome_named(std::string_view word) {
-  std::string low;
-  for (const char c : word) low.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
-  for (const std::string_view good : {"pass", "passed", "ok", "true", "yes", "1", "success"})
-    if (low == good) return true;
-  for (const std::string_view bad : {"fail", "failed", "error", "false", "no", "0", "failure"})
-    if (low == bad) return false;
-  return std::nullopt;
-}
 
 // What the plan printed: checks without an outcome were not run.
 Result<std::vector<NamedOutcome>> outcomes_of_plan(const nlohmann::json& document,
@@ -87,7 +78,7 @@ Result<std::vector<NamedOutcome>> outcomes_of_table(std::string bytes, const std
     const auto complaint = [&](const std::string& what, const char* hint) {
       return fail(what).at({path, r + (table.header ? 2 : 1)}).hint(hint);
     };
-    const auto passed = outcome_named(outcome->cells[r]);
+    const auto passed = ingest::passed_by_word(outcome->cells[r]);
     if (!passed)
       return complaint(fmt::format("'{}' is no outcome", outcome->cells[r]),
                        "pass or fail; a check that was not run is left out");

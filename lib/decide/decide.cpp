@@ -10,6 +10,7 @@
 #include "decide/compare.hpp"
 #include "decide/history.hpp"
 #include "decide/ledger.hpp"
+#include "decide/outcomes.hpp"
 #include "decide/walk.hpp"
 #include "decide/wanted.hpp"
 #include "model/confidence.hpp"
@@ -189,6 +190,7 @@ Verdict decide_sorted(const Case& incident, const DecideParams& params) {
     w.verdict.counted = Counted{counted->right, counted->of};
   w.verdict.differential = std::move(differential);
   consider_history(incident, w.verdict);
+  consider_outcomes(w);
   weigh_isolation(w.verdict);
   if (incident.incomplete) weigh_incompleteness(w.verdict);
   ask_for_missing(w);

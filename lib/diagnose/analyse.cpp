@@ -18,6 +18,7 @@
 #include "analyze/hang/stacks.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "calls.hpp"
+#include "outcomes.hpp"
 #include "pace.hpp"
 #include "model/phrases.hpp"
 #include "report/phrases.hpp"
@@ -104,6 +105,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
                                                               pace.parts, outliers, all)));
   CULPRIT_CHECK(keep(Analysis::divergence, analyze::divergence_findings(facts, pace.steps, all)));
   CULPRIT_CHECK(keep(Analysis::divergence, analyze::loss_spike_findings(facts, pace.steps)));
+  if (!facts.outcomes.empty()) CULPRIT_CHECK(keep(Analysis::outcomes, outcomes_of(facts)));
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include "bundle/own_files.hpp"
 #include "ingest/logs/manifest.hpp"
 #include "line/zone.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/shell.hpp"
 #include "report/phrases.hpp"
@@ -124,6 +125,32 @@ Result<ingest::Summary> read_members(
       .hint("the files that were read to their end are kept: the same command goes on from there");
 }
 
+namespace {
+
+// The bundles, and files of outcomes beside them.
+std::vector<ingest::Source> with_outcomes(const ReadRequest& request) {
+  std::vector<ingest::Source> out = ingest::label_sources(request.sources);
+  for (const std::string& path : request.outcomes) out.push_back({path, "outcomes"});
+  return out;
+}
+
+Result<ReadOutcome> read_into(const ReadRequest& request, const std::string& paths,
+                              const std::vector<ingest::Source>& sources,
+                              const rules::RulePack& pack, store::Database& db) {
+  CULPRIT_CHECK(begin_reading(request, paths, pack, db));
+  CULPRIT_TRY(summary, read_members(request, db, [&](const ingest::Options& options) {
+                return ingest::ingest(sources, pack, db.sink(), options);
+              }));
+  const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));
+  if (!own.empty()) request.remark(report::words(say(Phrase::own_files_left_out, own)));
+  if (!own.empty() || !db.meta("own_databases")) CULPRIT_CHECK(db.set_meta("own_databases", own));
+  CULPRIT_CHECK(db.finish_ingest());
+  const auto problems = db.problems();
+  return ReadOutcome{summary, std::ranges::any_of(problems, loses_input)};
+}
+
+}  // namespace
+
 Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack,
                                  store::Database& db) {
   if (const auto before = db.meta("rules"); before && *before != pack.digest())
@@ -140,7 +167,9 @@ Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePa
         .hint("read these shards and merge again, or name a new file with -d");
   // A database holds one incident: another bundle's facts among them would accuse the wrong
   // machine.
-  CULPRIT_TRY(sources, whole_paths(request.sources));
+  std::vector<std::string> all = request.sources;
+  all.insert(all.end(), request.outcomes.begin(), request.outcomes.end());
+  CULPRIT_TRY(sources, whole_paths(all));
   if (auto before = db.meta("sources"); before && *before != sources) {
     while (before->ends_with('\n')) before->pop_back();
     for (std::size_t at; (at = before->find('\n')) != std::string::npos;)
@@ -148,17 +177,23 @@ Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePa
     return usage_error("this database holds another bundle: " + *before)
         .hint("one database, one incident: name a new file with -d or a new folder with -o");
   }
-  CULPRIT_CHECK(begin_reading(request, sources, pack, db));
-  CULPRIT_TRY(summary, read_members(request, db, [&](const ingest::Options& options) {
-                return ingest::ingest(ingest::label_sources(request.sources), pack, db.sink(),
-                                      options);
-              }));
-  const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));
-  if (!own.empty()) request.remark(report::words(say(Phrase::own_files_left_out, own)));
-  CULPRIT_CHECK(db.set_meta("own_databases", own));
-  CULPRIT_CHECK(db.finish_ingest());
-  const auto problems = db.problems();
-  return ReadOutcome{summary, std::ranges::any_of(problems, loses_input)};
+  return read_into(request, sources, with_outcomes(request), pack, db);
+}
+
+Result<ReadOutcome> read_outcomes(const ReadRequest& request, const rules::RulePack& pack,
+                                  store::Database& db) {
+  if (const auto before = db.meta("rules"); before && *before != pack.digest())
+    return usage_error("this database was read with other rules")
+        .at({db.path(), 0})
+        .hint("diagnose the bundle again, with --outcomes");
+  CULPRIT_TRY(added, whole_paths(request.outcomes));
+  std::string sources = db.meta("sources").value_or("");
+  for (std::size_t at = 0; at < added.size();) {  // a file that was read before is one source
+    const std::string line = added.substr(at, added.find('\n', at) + 1 - at);
+    if (!contains("\n" + sources, "\n" + line)) sources += line;
+    at += line.size();
+  }
+  return read_into(request, sources, with_outcomes(request), pack, db);
 }
 
 }  // namespace culprit::diagnose

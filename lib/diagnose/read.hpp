@@ -15,7 +15,8 @@
 namespace culprit::diagnose {
 
 struct ReadRequest {
-  std::vector<std::string> sources;  // folders, archives, files, "-"
+  std::vector<std::string> sources;   // folders, archives, files, "-"
+  std::vector<std::string> outcomes;  // files of outcomes of checks, read besides the sources
   std::string manifest;     // a file that counts before the bundle's own manifest; "" = none
   std::string timezone;     // of times that print none; "" = not said
   std::string tool;         // name and version, kept in the database
@@ -36,6 +37,10 @@ Result<store::Database> open_new(std::span<const std::string> sources, const std
 // made with (usage), a manifest or zone that cannot be used, an interruption, a full disk.
 Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack,
                                  store::Database& db);
+
+// The outcomes alone, into a database that was read before.
+Result<ReadOutcome> read_outcomes(const ReadRequest& request, const rules::RulePack& pack,
+                                  store::Database& db);
 
 // The first rows of a database that is read into: what it is made of and how. read_shard() and
 // merge() begin alike.

@@ -65,6 +65,9 @@ inline constexpr double kSettled = 0.9;              // an isolation of which no
 // it failed.
 inline constexpr double kSureOfMachine = 0.9;
 
+inline constexpr double kCheckFailed = 0.95;  // a check failed on it, or it alone is left
+inline constexpr double kInAllThatFailed =
+    0.75;  // in every group that failed, as others are in some
 // Answers, by the kind of cause that gives them. What a count of simulated incidents says of a
 // step is in decide/calibration.cpp.
 inline constexpr double kOneOfTwoEnds = 0.45;   // the connection between two hosts failed first

@@ -99,6 +99,10 @@ struct Spell {
     out["flags"] = std::to_string(f.flags);
     out["rounds"] = std::to_string(f.rounds);
   }
+  void operator()(const OutcomeFacts& f) {
+    out["outcome"] = std::string(enum_name(f.word));
+    out["tasks"] = f.tasks;
+  }
   void operator()(const SettingFacts& f) { out["explains"] = f.explains; }
 };
 

@@ -129,8 +129,16 @@ struct SettingFacts {
   std::string label, value;  // "link rate", "100 on node-07 (node-07 mlx5_3)"
 };
 
-using FindingFacts =
-    std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, BreakFacts, HangFacts,
-                 UndecidedHangFacts, SlowFacts, DivergenceFacts, OddStackFacts, SettingFacts>;
+// What outcomes of checks say of the hosts of the finding: they failed, one of them did, they
+// passed, or the outcomes fit no fault that shows every time.
+enum class CheckWord : std::uint8_t { failed, one_of, passed, contradiction };
+struct OutcomeFacts {
+  CheckWord word = CheckWord::passed;
+  std::string tasks;
+};
+
+using FindingFacts = std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, BreakFacts,
+                                  HangFacts, UndecidedHangFacts, SlowFacts, DivergenceFacts,
+                                  OddStackFacts, SettingFacts, OutcomeFacts>;
 
 }  // namespace culprit

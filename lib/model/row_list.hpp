@@ -23,7 +23,8 @@
   X(ProcessRow, processes)    \
   X(FrontierRow, frontiers)   \
   X(RecorderRow, recorders)   \
-  X(NetworkRow, networks)
+  X(NetworkRow, networks)     \
+  X(OutcomeRow, outcomes)
 
 // All: besides them those that are too many to be held at once, or that point into other tables.
 #define CULPRIT_ROWS(X)         \

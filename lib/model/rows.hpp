@@ -209,6 +209,15 @@ struct StartMarkRow {
   std::optional<double> seconds;  // of the edge "took"
 };
 
+// How a check, a test of links or a group of a replay came out (culprit plan checks, links,
+// isolate; culprit replay).
+struct OutcomeRow {
+  Place place;
+  std::string task;   // the same word is the same test
+  std::string hosts;  // as a list: n1,n[3-4]
+  bool passed = false;
+};
+
 // The progress that one member reports, summed up: first and last step, and the first that was not
 // a number.
 struct ProgressSpan {

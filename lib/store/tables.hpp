@@ -26,6 +26,7 @@ CULPRIT_TABLE(ExitRow, "exit_status");
 CULPRIT_TABLE(ProgressRow, "iteration");
 CULPRIT_TABLE(CheckpointRow, "checkpoint");
 CULPRIT_TABLE(StartMarkRow, "start_mark");
+CULPRIT_TABLE(OutcomeRow, "check_outcome");
 CULPRIT_TABLE(IdentityRow, "identity");
 CULPRIT_TABLE(ConfigRow, "config_item");
 CULPRIT_TABLE(ClockRow, "clock_anchor");
@@ -236,6 +237,14 @@ void columns(V& v, StartMarkRow& r) {
   v("who", r.who);
   v("about", r.about);
   v("seconds", r.seconds);
+}
+
+template <class V>
+void columns(V& v, OutcomeRow& r) {
+  line_of(v, r.place);
+  v("task", r.task);
+  v("hosts", r.hosts);
+  v("passed", r.passed);
 }
 
 template <class V>

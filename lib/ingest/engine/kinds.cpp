@@ -336,7 +336,7 @@ extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords, kBootList,
-    kPodsYaml, kVersions;
+    kOutcomes, kPodsYaml, kVersions;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
@@ -357,6 +357,7 @@ constexpr const Document* kDocuments[] = {&kManifest,
                                           &kEtcHosts,
                                           &kInventory,
                                           &kRankTable,
+                                          &kOutcomes,
                                           &kHostfile,
                                           &kNetworkCsv,
                                           &kNetworkJson,
