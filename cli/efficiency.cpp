@@ -10,6 +10,7 @@
 
 #include "analyze/pace/loss_signals.hpp"
 #include "command.hpp"
+#include "efficiency_detectors.hpp"
 #include "efficiency_starts.hpp"
 #include "model/json.hpp"
 #include "diagnose/pace.hpp"
@@ -53,6 +54,7 @@ struct Progress {
   std::vector<SlowStretch> slow;
   std::vector<Finding> hints;  // that the machines stood still at the end
   std::vector<analyze::Start> starts;
+  analyze::Detections detections;
 };
 
 std::vector<std::string> notes_of(const Progress& progress, const analyze::Efficiency& e,
@@ -169,23 +171,16 @@ Progress from_incident(const Incident& incident) {
         return steps.iteration[i] == kNoValue ? static_cast<std::int64_t>(i) : steps.iteration[i];
       },
       [&](const analyze::SlowInterval& s) { return analyze::interval_cost_ms(steps, s); });
-  for (Finding& f : diagnose::stalls_of(incident.db, incident.resolved.facts,
-                                        diagnose::metrics_of(incident.db, incident.resolved.facts)))
+  const analyze::IncidentMetrics metrics =
+      diagnose::metrics_of(incident.db, incident.resolved.facts);
+  for (Finding& f : diagnose::stalls_of(incident.db, incident.resolved.facts, metrics))
     if (f.outcome == Outcome::fired) out.hints.push_back(std::move(f));
+  out.detections =
+      analyze::detections(incident.resolved.facts, steps, metrics, rules::Catalogue::built_in());
   out.job = diagnose::job_times(incident.resolved.facts, steps);
   out.starts =
       analyze::restart_parts(incident.resolved.facts, steps, incident.db.start_marks(), pace.loads);
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps.iteration[i] == kNoValue) continue;
-    analyze::LossRecord record{steps.iteration[i], {}, {}};
-    const auto value = [&](double v, int bit) -> std::optional<double> {
-      if ((steps.not_a_number[i] & bit) != 0) return std::nan("");
-      return std::isnan(v) ? std::nullopt : std::optional(v);
-    };
-    record.loss = value(steps.loss[i], 1);
-    record.grad_norm = value(steps.grad_norm[i], 2);
-    if (record.loss || record.grad_norm) out.losses.push_back(record);
-  }
+  out.losses = analyze::losses_of(steps);
   // Where the program says when a checkpoint is complete, one that was only begun is none.
   const bool ends = std::ranges::any_of(pace.checkpoints, [](const analyze::JobCheckpoint& c) {
     return c.event == CheckpointEvent::saved;
@@ -243,6 +238,7 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
         fmt::format("Effective training time: not enough evidence: {}", report::words(e.why)));
   }
   out += starts_text(progress.starts);
+  out += detectors_text(progress.detections, progress.job.gpus);
   if (e.degradation) {
     const auto& d = *e.degradation;
     out += fmt::format(
@@ -323,6 +319,8 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
     out["cumulative"] = curve_json(e.cumulative);
     out["sliding"] = curve_json(e.sliding);
   }
+  if (progress.detections.end)
+    out["detectors"] = detectors_json(progress.detections, progress.job.gpus);
   if (!progress.starts.empty()) out["starts"] = starts_json(progress.starts);
   if (e.degradation) {
     const auto& d = *e.degradation;
