@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "bundle.hpp"
+#include "decide/decide.hpp"
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/phrases.hpp"
@@ -70,6 +71,28 @@ RC_GTEST_PROP(OutcomesProperty, TheTrueHostIsNeverExcluded, ()) {
   RC_ASSERT(!contains(t.passed, host(bad)));
   RC_ASSERT(contains(t.failed, host(bad)) || contains(t.one_of, host(bad)) || !tested);
   for (const Host& h : t.failed) RC_ASSERT(h == host(bad));
+}
+
+// Nor by the verdict, whomever it suspected.
+RC_GTEST_PROP(OutcomesProperty, TheVerdictKeepsTheTrueHost, ()) {
+  const int hosts = *rc::gen::inRange(2, 8), bad = *rc::gen::inRange(0, hosts);
+  std::vector<OutcomeRow> rows;
+  for (int i = *rc::gen::inRange(1, 12); i > 0; --i) {
+    const auto group = *rc::gen::unique<std::vector<int>>(
+        static_cast<std::size_t>(*rc::gen::inRange(1, hosts + 1)), rc::gen::inRange(0, hosts));
+    std::vector<std::string> names;
+    for (const int h : group) names.push_back(host(h));
+    rows.push_back({{}, "stress", fold_hostlist(names), !contains(group, bad)});
+  }
+  decide::Case incident;
+  for (int h = 0; h < hosts; ++h) incident.all_hosts.push_back(host(h));
+  incident.findings = outcomes_of(facts_of(rows));
+  const bool failed = std::ranges::any_of(rows, [](const OutcomeRow& row) { return !row.passed; });
+  const Verdict verdict = decide::decide(incident);
+  std::vector<std::string> targets;
+  for (const Target& t : verdict.targets) targets.push_back(t.subject.id);
+  if (failed) RC_ASSERT(contains(targets, host(bad)));
+  if (verdict.action == Action::isolate) RC_ASSERT(targets == std::vector<std::string>{host(bad)});
 }
 
 // An outcome turned over: the same group of the same task came out both ways.

@@ -35,7 +35,7 @@ class RestartParts : public SmallBundle {
   }
   // The lines of one start and `steps` steps of 5 s; returns when its last step ended.
   double start(double t, const Truth& truth, int first, int steps) const {
-    write("slurmctld.log", fmt::format("[{}] Requeuing JobId=4711\n"
+    write("slurmctld.log", fmt::format("[{}] requeue JobId=4711 due to failure of node n1\n"
                                        "[{}] sched: Allocate JobId=4711 NodeList=n[1-2] #CPUs=64 "
                                        "Partition=gpu\n"
                                        "[{}] sched: Allocate JobId=4712 NodeList=n9 #CPUs=64 "

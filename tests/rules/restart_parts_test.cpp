@@ -42,6 +42,15 @@ TEST(RestartParts, DurationsInTheirUnits) {
     EXPECT_FALSE(go_duration(text)) << text;
 }
 
+// Kubelets of several versions write the list of pods in three ways.
+TEST(RestartParts, APodIsNamedHoweverItIsQuoted) {
+  for (const char* pods : {R"(["ml/w-0"])", "[ml/w-0]", R"("[ml/w-0]")"}) {
+    const auto said = restart_line(std::string(R"("SyncLoop ADD" source="api" pods=)") + pods);
+    ASSERT_TRUE(said) << pods;
+    EXPECT_EQ(said->about, "w-0") << pods;
+  }
+}
+
 TEST(RestartParts, OtherLinesBoundNothing) {
   for (const char* text :
        {"iteration 12 | lm loss: 2.0", "Pulling image", "Init COMPLETE",
