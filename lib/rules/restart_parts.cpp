@@ -10,7 +10,6 @@
 
 #include "model/contains.hpp"
 #include "model/json.hpp"
-#include "rules/literals.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {
@@ -39,7 +38,7 @@ RestartTable read_restart_table() {
     RestartRow row{.part = line["part"].get<std::string>(),
                    .edge = line["edge"].get<std::string>(),
                    .unit = line.value("unit", ""),
-                   .word = fold(line["word"].get<std::string>()),
+                   .word = line["word"].get<std::string>(),
                    .pattern = std::make_unique<re2::RE2>(line["pattern"].get<std::string>(),
                                                          re2::RE2::Latin1)};
     for (const auto& [name, group] : row.pattern->NamedCapturingGroups())
@@ -74,9 +73,9 @@ std::optional<RestartLine> restart_line(std::string_view message) {
   constexpr int kMostGroups = 4;
   constexpr std::size_t kLongest = 4096;
   const re2::StringPiece text(message.data(), std::min(message.size(), kLongest));
-  const std::string folded = fold(message.substr(0, kLongest));
+  const std::string_view words(text.data(), text.size());
   for (const RestartRow& row : restart_table().rows) {
-    if (!contains(folded, row.word)) continue;
+    if (!contains(words, row.word)) continue;
     re2::StringPiece groups[kMostGroups];
     if (!row.pattern->Match(text, 0, text.size(), re2::RE2::UNANCHORED, groups, kMostGroups))
       continue;

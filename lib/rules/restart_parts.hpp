@@ -19,7 +19,7 @@ struct RestartLine {
   std::string about, time;        // what the message names; a moment inside of it; "": none
   std::optional<double> seconds;  // of took
 };
-// Words of which one, in any case, stands in each line that restart_line() knows; sorted.
+// Words of which one stands in each line that restart_line() knows; sorted.
 std::span<const std::string> restart_words();
 // Nothing for a line that bounds no part. Safe to call from several threads.
 std::optional<RestartLine> restart_line(std::string_view message);
