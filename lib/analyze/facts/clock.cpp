@@ -407,6 +407,8 @@ void resolve_rows(Facts& facts, const ClockMap& map) {
     if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member))
       facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
   }
+  const auto member_and_clock = [](const MemberClock& c) { return std::pair(c.member, c.clock); };
+  sort_by(facts.member_clocks, member_and_clock);
   // Steps without times are placed by the first line of their log that has one.
   std::set<MemberId> timeless;
   for (const auto& p : facts.progress)
@@ -420,7 +422,10 @@ void resolve_rows(Facts& facts, const ClockMap& map) {
     // The job's own days: an offset differs between summer and winter.
     if (const auto offset = map.offset(s.clock, map.reference().value_or(0), s.member);
         offset && s.clock == Clock::local)
-      facts.member_clocks.push_back({s.member, s.clock, *offset});
+      facts.member_clocks.insert(
+          std::ranges::upper_bound(facts.member_clocks, std::pair(s.member, s.clock), {},
+                                   member_and_clock),
+          {s.member, s.clock, *offset});
   }
 }
 

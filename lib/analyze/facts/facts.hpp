@@ -51,7 +51,7 @@ struct Facts : FactRows {
   // Made by the resolution.
   std::vector<HostRow> hosts;
   std::vector<RankRow> ranks;
-  std::vector<MemberClock> member_clocks;
+  std::vector<MemberClock> member_clocks;  // by member and clock
   // Of logs whose steps print no times: the byte at which the first line stands that has one, and
   // when it was, UTC.
   std::map<MemberId, std::pair<std::uint64_t, Nanoseconds>> log_starts;

@@ -129,9 +129,13 @@ const MemberRow* Facts::member(MemberId id) const {
 
 std::optional<Nanoseconds> Facts::clock_offset(MemberId id, Clock clock) const {
   if (clock == Clock::utc) return 0;
-  for (const MemberClock& c : member_clocks)
-    if (c.member == id && c.clock == clock) return c.offset;
-  return std::nullopt;
+  const auto it = std::lower_bound(member_clocks.begin(), member_clocks.end(), std::pair(id, clock),
+                                   [](const MemberClock& c, const std::pair<MemberId, Clock>& of) {
+                                     return std::pair(c.member, c.clock) < of;
+                                   });
+  return it != member_clocks.end() && it->member == id && it->clock == clock
+             ? std::optional(it->offset)
+             : std::nullopt;
 }
 
 Evidence Facts::evidence(const Place& place, std::string excerpt) const {
