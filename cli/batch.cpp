@@ -122,7 +122,7 @@ std::string with_reasons(const nlohmann::ordered_json& d, const char* title,
 
 std::string batch_text(const std::string& document, const batch::Outcomes& outcomes,
                        const std::string& folder) {
-  const auto d = nlohmann::ordered_json::parse(document, nullptr, false);
+  const auto d = parse_json<nlohmann::ordered_json>(document);
   const std::size_t bundles = d["entries"].size();
   std::string out = fmt::format("{} bundle{}", bundles, bundles == 1 ? "" : "s");
   if (outcomes.unchanged > 0) out += fmt::format(", {} of them unchanged", outcomes.unchanged);

@@ -122,7 +122,7 @@ std::vector<Answer> answers_for(const std::vector<NamedSeries>& series,
 }
 
 double rounded(double x, double unit) { return std::isfinite(x) ? std::round(x / unit) * unit : 0; }
-Json number(double x) { return Json::parse(fmt::format("{:.6g}", std::isfinite(x) ? x : 0)); }
+Json number(double x) { return parse_json<Json>(fmt::format("{:.6g}", std::isfinite(x) ? x : 0)); }
 
 Json to_json(const analyze::Regime& r) {
   return {{"start", r.start},

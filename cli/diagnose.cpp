@@ -262,7 +262,7 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
   CULPRIT_TRY(conclusion,
               diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
-  auto d = nlohmann::ordered_json::parse(conclusion.document, nullptr, false);
+  auto d = parse_json<nlohmann::ordered_json>(conclusion.document);
   if (chosen_format(arguments) == "json") {
     nlohmann::ordered_json answer{{"schema", "culprit.classify/1"}};
     answer["complete"] = !db.partial();

@@ -113,7 +113,7 @@ Result<Exit> run_fleet(const Arguments& arguments) {
     sort_rows(record.incidents, [](const auto& a, const auto& b) { return a.id < b.id; });
   }
   const std::string text = fleet::document(record, params);
-  const auto document = nlohmann::json::parse(text, nullptr, false);
+  const auto document = parse_json(text);
   // Its keys stay in the order in which the statistics are told.
   const auto rendered = [&](const report::FleetFormat& f) {
     return f.name == "json" ? identified(text) : f.render(document);

@@ -91,7 +91,7 @@ std::string like_answer(const Such& s, std::size_t cards) {
 }
 
 Json like_json(const fleet::Cards& cards, const fleet::Likeness& l) {
-  const auto card = nlohmann::json::parse(l.card->text, nullptr, false);
+  const auto card = parse_json(l.card->text);
   Json out{
       {"id", fleet::card_id(l.card->id)},         {"likeness", std::round(l.share * 1000) / 1000},
       {"start", report::text(card, "start")},     {"line", report::text(card, "line")},

@@ -43,7 +43,7 @@ std::string near_ids(const fleet::Cards& cards, const std::string& wanted) {
   std::sort(near.begin(), near.end());
   std::string out;
   for (std::size_t i = 0; i < std::min(kMost, near.size()); ++i) {
-    const auto card = nlohmann::json::parse(cards.find(near[i].second)->text, nullptr, false);
+    const auto card = parse_json(cards.find(near[i].second)->text);
     out += fmt::format("{}{} ({})", i == 0 ? "" : ", ", fleet::card_id(near[i].second),
                        report::text(card, "line"));
   }
@@ -94,7 +94,7 @@ Result<Exit> run_outcome(const Arguments& arguments) {
                               std::chrono::system_clock::now().time_since_epoch())
                               .count() *
                           kSecond;
-  const auto card = nlohmann::json::parse(row->text, nullptr, false);
+  const auto card = parse_json(row->text);
   const fleet::CardOutcome outcome{*id,
                                    *found,
                                    arguments.get("cause").substr(0, kMostWords),

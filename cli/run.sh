@@ -56,8 +56,8 @@ show() {
 
 ccache=$(command -v ccache) || ccache=
 if ! [ -x "$build/culprit" ]; then
-  cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=1   # a processor of 2020 takes some 9 minutes alone
-  echo "building culprit in $build, once; on $cores cores that takes about $(((9 + cores - 1) / cores)) minutes" >&2
+  cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=1   # a processor of 2020 takes some 8 minutes alone
+  echo "building culprit in $build, once; on $cores cores that takes about $(((8 + cores - 1) / cores)) minutes" >&2
 fi
 status=$build/run.status
 {

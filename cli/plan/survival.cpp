@@ -42,7 +42,7 @@ struct Judged {
 
 Judged judged(const std::string& text) {
   Judged out;
-  const auto document = nlohmann::json::parse(text, nullptr, false);
+  const auto document = parse_json(text);
   if (document.is_discarded() || !document.contains("verdict")) return out;
   const auto& verdict = document["verdict"];
   out.action = verdict.value("action", "");

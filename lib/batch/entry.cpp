@@ -41,7 +41,7 @@ std::string to_json(const Entry& e) {
 }
 
 std::optional<Entry> entry_from_json(const std::string& document) {
-  const json d = json::parse(document, nullptr, false);
+  const json d = parse_json(document);
   if (!d.is_object() || text(d, "schema") != "culprit.batch-entry/1") return std::nullopt;
   Entry e{.name = text(d, "name"),
           .source = text(d, "source"),

@@ -114,7 +114,7 @@ std::string summary_csv(const std::string& document) {
       "class",    "component", "job",    "job_id",  "start",   "end",       "hosts",      "gpus",
       "complete", "gate",      "reason", "summary", "report",  "source"};
   std::string out = fmt::format("{}\r\n", fmt::join(kColumns, ","));
-  const auto d = nlohmann::json::parse(document, nullptr, false);
+  const auto d = parse_json(document);
   if (!d.is_object() || !d.contains("entries")) return out;
   for (const auto& row : d["entries"]) {
     std::vector<std::string> cells;

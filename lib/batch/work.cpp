@@ -87,7 +87,7 @@ Result<Diagnosis> diagnosed(const Bundle& bundle, const Work& work, const std::s
   // be the boot of a machine.
   const bool known = incident.facts.start_is_known;
   const auto job_start = known ? incident.facts.job_start : std::nullopt;
-  const auto document = nlohmann::json::parse(conclusion.document, nullptr, false);
+  const auto document = parse_json(conclusion.document);
   auto row = fleet::incident_of(document, component, job_start);
   if (!row) return internal_error("the report of this bundle cannot be read back");
   const auto problems = db.problems();

@@ -47,7 +47,7 @@ Observation observation(const json& row) {
 
 Table read_table() {
   Table out;
-  const json document = json::parse(embedded_rule("tables/collectors.json"));
+  const json document = parse_json(embedded_rule("tables/collectors.json"));
   for (const json& row : document["tiers"])
     out.tiers.push_back({row["name"], row["means"], row["seconds"], row.value("urgent", false)});
   for (const json& row : document["ways"]) out.ways.push_back({row["name"], lines(row, "reach")});

@@ -6,7 +6,7 @@ namespace culprit::collect {
 
 Result<std::vector<Wish>> wishes_of(std::string_view document,
                                     const std::map<Rank, Host>& host_of) {
-  const auto parsed = nlohmann::json::parse(document.begin(), document.end(), nullptr, false);
+  const auto parsed = parse_json(document);
   std::vector<Wish> out;
   try {
     for (const auto& step : parsed.at("verdict").at("next")) {

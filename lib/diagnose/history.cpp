@@ -40,7 +40,7 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
         .at({path, 0})
         .hint("culprit classify -d " + path);
   };
-  const json d = json::parse(document, nullptr, false);
+  const json d = parse_json(document);
   if (!d.is_object() || !d.contains("verdict") || !d.contains("incident") ||
       !d["verdict"].is_object() || !d["incident"].is_object())
     return broken();

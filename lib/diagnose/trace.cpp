@@ -52,7 +52,7 @@ class TraceMaker {
   TraceMaker(const store::Database& db, const analyze::Facts& facts, const std::string& document,
              const TraceLimits& limits)
       : db_(db),
-        document_(json::parse(document, nullptr, false)),
+        document_(parse_json(document)),
         canvas_{facts, limits,
                 TraceTracks(facts, named(document_).first, named(document_).second, limits)} {}
 

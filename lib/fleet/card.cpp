@@ -209,7 +209,7 @@ class LineReader {
     });
   }
   std::string read_outcome(std::uint64_t id) {
-    const json value = json::parse(line_, nullptr, false);
+    const json value = parse_json(line_);
     const auto found = found_named(text(value, "outcome"));
     const auto time = parse_utc(text(value, "found"));
     if (!found) return "an outcome is confirmed, cleared or other";
@@ -394,8 +394,7 @@ const CardRow* Cards::find(std::uint64_t id) const {
 std::vector<FleetIncident> incidents_of(const Cards& cards) {
   std::vector<FleetIncident> out;
   for (const CardRow& row : cards.rows())
-    if (auto incident = from_json(json::parse(row.text, nullptr, false)))
-      out.push_back(std::move(*incident));
+    if (auto incident = from_json(parse_json(row.text))) out.push_back(std::move(*incident));
   return out;
 }
 

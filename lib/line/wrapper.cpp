@@ -246,7 +246,7 @@ std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
   const bool docker = contains(text, "\"log\"") && contains(text, "\"stream\"");
   const bool journald = !docker && contains(text, "\"MESSAGE\"");
   if (!docker && !journald && !may_be_export(text)) return std::nullopt;
-  const nlohmann::json object = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  const nlohmann::json object = parse_json(text);
   if (!object.is_object()) return std::nullopt;
   if (!docker && (!journald || !object.contains("MESSAGE"))) return unwrap_export(object, prefix);
   if (docker) {

@@ -93,7 +93,7 @@ std::string Server::too_long() {
 std::optional<std::string> Server::answer(std::string_view message) {
   if (message.find_first_not_of(" \t\r") == std::string_view::npos) return std::nullopt;
   if (message.size() > kMostMessageBytes) return too_long();
-  const json parsed = json::parse(message, nullptr, false);
+  const json parsed = parse_json(message);
   if (parsed.is_discarded())
     return printed(error_reply(nullptr, kParseError, "this line is not JSON in UTF-8"));
   if (!parsed.is_array()) {
@@ -110,7 +110,7 @@ std::optional<std::string> Server::answer(std::string_view message) {
 
 Server::Reply Server::reply_to(const json& message) {
   const json& id = report::member(message, "id");
-  const Json shown = is_id(id) ? Json::parse(id.dump()) : Json(nullptr);
+  const Json shown = is_id(id) ? parse_json<Json>(id.dump()) : Json(nullptr);
   if (!message.is_object())
     return error_reply(shown, kInvalidRequest, "a message is a JSON object");
   const bool response = message.contains("result") || message.contains("error");
@@ -197,7 +197,7 @@ Server::Outcome Server::call_tool(const json& params) const {
     return Refusal{kInvalidParams, fmt::format("there is no tool '{}'", name)};
   const json& given = report::member(params, "arguments");
   const json arguments = given.is_null() ? json::object() : given;
-  for (const schema::Violation& v : schema::validate(arguments, json::parse(tool->input.dump())))
+  for (const schema::Violation& v : schema::validate(arguments, parse_json(tool->input.dump())))
     return text_content(report::visible(fmt::format("arguments{}{}: {}", v.path.empty() ? "" : ".",
                                                     v.path, v.reason)),
                         true);

@@ -23,7 +23,7 @@ nlohmann::json figure(Analysis analysis, const std::string& name, const std::str
     return analysis == Analysis::classify || (name != "ranks" && name != "code");
   };
   if (!number()) return value;
-  nlohmann::json parsed = nlohmann::json::parse(value, nullptr, false);
+  nlohmann::json parsed = parse_json(value);
   return parsed.is_number() ? parsed : nlohmann::json(value);
 }
 

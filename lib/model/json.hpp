@@ -1,46 +1,14 @@
-// JSON documents. Include this in place of <nlohmann/json.hpp>: what the library's templates come
-// to is compiled once, in json.cpp, and not again in each of fifty files, which was a third of the
-// build.
+// JSON documents. Include this in place of <nlohmann/json.hpp>, and read and write by its
+// functions: what they come to is compiled once, in json.cpp.
 #pragma once
 
 #include <string>
+#include <string_view>
 
-#include <nlohmann/json.hpp>
-
+#include "model/json_library.hpp"
 #include "model/rows.hpp"
 #include "model/terms.hpp"
 #include "model/utf8.hpp"
-
-// The members that are used, one by one: the whole class would bring CBOR, BSON and patches along.
-#define CULPRIT_JSON_MEMBERS(PREFIX, JSON)                                              \
-  PREFIX template JSON::basic_json(JSON::initializer_list_t, bool, JSON::value_t);      \
-  PREFIX template JSON::basic_json(const JSON&);                                        \
-  PREFIX template JSON::~basic_json() noexcept;                                         \
-  PREFIX template void JSON::json_value::destroy(JSON::value_t);                        \
-  PREFIX template const char* JSON::type_name() const noexcept;                         \
-  PREFIX template void JSON::push_back(JSON&&);                                         \
-  PREFIX template void JSON::push_back(JSON::initializer_list_t);                       \
-  PREFIX template JSON::size_type JSON::size() const noexcept;                          \
-  PREFIX template bool JSON::empty() const noexcept;                                    \
-  PREFIX template JSON::const_reference JSON::operator[](JSON::size_type) const;        \
-  PREFIX template std::string JSON::dump(int, char, bool, JSON::error_handler_t) const; \
-  PREFIX template class nlohmann::detail::serializer<JSON>;                             \
-  PREFIX template class nlohmann::detail::json_sax_dom_parser<JSON>;                    \
-  PREFIX template class nlohmann::detail::json_sax_dom_callback_parser<JSON>;
-
-#define CULPRIT_JSON_PARSER(PREFIX, INPUT)                                                        \
-  PREFIX template class nlohmann::detail::lexer<nlohmann::json,                                   \
-                                                nlohmann::detail::iterator_input_adapter<INPUT>>; \
-  PREFIX template class nlohmann::detail::parser<nlohmann::json,                                  \
-                                                 nlohmann::detail::iterator_input_adapter<INPUT>>;
-
-#define CULPRIT_JSON_INSTANCES(PREFIX)                 \
-  CULPRIT_JSON_MEMBERS(PREFIX, nlohmann::json)         \
-  CULPRIT_JSON_MEMBERS(PREFIX, nlohmann::ordered_json) \
-  CULPRIT_JSON_PARSER(PREFIX, const char*)             \
-  CULPRIT_JSON_PARSER(PREFIX, std::string::const_iterator)
-
-CULPRIT_JSON_INSTANCES(extern)
 
 namespace culprit {
 
@@ -95,10 +63,13 @@ void to_json(Json& json, Scope term) {
 }
 
 // How every document is written: bytes that are not UTF-8 as U+FFFD, and characters that a terminal
-// obeys as \u escapes. An indent of -1 is one line.
+// obeys as \u escapes. An indent of -1 is one line. Of both kinds of documents.
 template <class Json>
-std::string json_text(const Json& value, int indent = 2) {
-  return without_unseen(value.dump(indent, ' ', false, Json::error_handler_t::replace));
-}
+std::string json_text(const Json& value, int indent = 2);
+
+// Discarded when the text is no JSON, never thrown. `take` chooses the parts that are kept.
+template <class Json = nlohmann::json>
+Json parse_json(std::string_view text, const typename Json::parser_callback_t& take = nullptr,
+                bool comments = false);
 
 }  // namespace culprit

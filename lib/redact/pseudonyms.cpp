@@ -805,7 +805,7 @@ std::string Pseudonyms::map_document() const {
 }
 
 Result<> Pseudonyms::load(std::string_view map_document, const std::string& file) {
-  const auto d = nlohmann::json::parse(map_document, nullptr, false);
+  const auto d = parse_json(map_document);
   const auto no_map = [&] {
     return usage_error("this is not the map of a redaction")
         .at({file, 0})

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostTargets = 3;
+constexpr std::size_t kMostNamed = 3;
 constexpr std::size_t kMostLeftOut = 50;
 constexpr std::size_t kMostRepeated = 8;
 
@@ -31,16 +31,15 @@ std::size_t place_of(const std::string& action) {
 
 std::string action_of(const json& row) { return text(row, "action"); }
 
-std::string who(const json& row) {
+std::string accused_of(const json& row) {
   const json& targets = list(row, "targets");
   std::string out;
-  for (std::size_t i = 0; i < targets.size() && i < kMostTargets; ++i) {
+  for (std::size_t i = 0; i < targets.size() && i < kMostNamed; ++i) {
     const std::string kind = text(targets[i], "kind"), id = text(targets[i], "id");
     const std::string name = kind == "host" || kind == "job" ? id : kind + " " + id;
     out += (i == 0 ? "" : ", ") + escaped(kind == "job" ? "the job" : name);
   }
-  if (targets.size() > kMostTargets)
-    out += fmt::format(" and {} more", targets.size() - kMostTargets);
+  if (targets.size() > kMostNamed) out += fmt::format(" and {} more", targets.size() - kMostNamed);
   return out;
 }
 
@@ -63,7 +62,7 @@ std::string row_of(const json& row) {
   }
   const std::string same = text(row, "same_contents_as");
   out +=
-      "<td>" + who(row) +
+      "<td>" + accused_of(row) +
       (same.empty() ? ""
                     : " <span class=\"soft\">(same contents as " + escaped(same) + ")</span>") +
       (member(row, "complete") == false ? " <span class=\"soft\">(incomplete bundle)</span>" : "") +
@@ -81,7 +80,7 @@ std::string row_of(const json& row) {
   return out;
 }
 
-std::string table(const json& d) {
+std::string incident_table(const json& d) {
   std::vector<const json*> rows;
   for (const json& row : list(d, "entries")) rows.push_back(&row);
   sort_by(rows, [](const json* a) { return place_of(action_of(*a)); });
@@ -155,7 +154,7 @@ std::string left_out(const json& d) {
 }  // namespace
 
 std::string batch_index(const std::string& summary) {
-  const json d = json::parse(summary, nullptr, false);
+  const json d = parse_json(summary);
   const std::uint64_t bundles = count(d, "bundles"), missing = count(d, "not_diagnosed");
   std::vector<BarPart> parts;
   const json& actions = member(d, "actions");
@@ -175,7 +174,7 @@ std::string batch_index(const std::string& summary) {
   body += html_bar("verdicts", "Verdicts", parts);
   if (missing > 0)
     body += fmt::format("<p>{} could not be diagnosed: the table has the reason.</p>\n", missing);
-  body += repeated(d) + table(d) + left_out(d);
+  body += repeated(d) + incident_table(d) + left_out(d);
   body +=
       "</main>\n<footer><small>Written by culprit. Nothing here was loaded from elsewhere; "
       "<code>summary.json</code>, <code>summary.csv</code> and <code>fleet.db</code> beside this "

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/contains.hpp"
+#include "model/csv.hpp"
 #include "report/fields.hpp"
 #include "report/report.hpp"
 
@@ -14,15 +15,6 @@ namespace culprit::report {
 namespace {
 
 using nlohmann::json;
-
-std::string cell(const std::string& text) {
-  const bool formula = !text.empty() && contains(std::string_view("=+-@"), text[0]);
-  const std::string safe = (formula ? "'" : "") + text;
-  if (safe.find_first_of(",\"\n") == std::string::npos) return safe;
-  std::string out = "\"";
-  for (const char c : safe) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
 
 std::string csv_of_findings(const std::string& document, const RenderOptions&) {
   constexpr const char* kColumns[] = {"outcome", "severity", "analysis", "class",
@@ -34,17 +26,18 @@ std::string csv_of_findings(const std::string& document, const RenderOptions&) {
   const std::vector<std::string> ground = grounds(d);
   for (const json& f : list(d, "findings")) {
     const std::string id = text(f, "id");
-    out += cell(id);
-    for (const char* column : kColumns) out += "," + cell(text(f, column));
+    out += csv_cell(id);
+    for (const char* column : kColumns) out += "," + csv_cell(text(f, column));
     const json& subject = member(f, "subject");
     const json& interval = member(f, "interval");
     const json& evidence = list(f, "evidence");
     const json& first = evidence.empty() ? member(evidence, "") : evidence[0];
     const bool rests = contains(ground, id);
-    out += fmt::format(",{},{},{:.2f},{},{},{},{},{},{}\n", cell(text(subject, "kind")),
-                       cell(text(subject, "id")), number(f, "confidence"), count(f, "count"),
-                       cell(text(interval, "start")), cell(text(interval, "end")),
-                       rests ? "true" : "false", cell(text(first, "path")), count(first, "line"));
+    out +=
+        fmt::format(",{},{},{:.2f},{},{},{},{},{},{}\n", csv_cell(text(subject, "kind")),
+                    csv_cell(text(subject, "id")), number(f, "confidence"), count(f, "count"),
+                    csv_cell(text(interval, "start")), csv_cell(text(interval, "end")),
+                    rests ? "true" : "false", csv_cell(text(first, "path")), count(first, "line"));
   }
   return out;
 }

@@ -102,7 +102,7 @@ json without_ledger(const std::string& document) {
     if (event == json::parse_event_t::key && depth == 1) ledger = value == "ledger";
     return !(ledger && depth == 2 && event == json::parse_event_t::object_start);
   };
-  return json::parse(document, wanted, false);
+  return parse_json(document, wanted);
 }
 
 json with_grounds(const std::string& document) {
@@ -112,7 +112,7 @@ json with_grounds(const std::string& document) {
       rows = value == "ledger" || value == "findings";
     return !(rows && depth == 2 && event == json::parse_event_t::object_start);
   };
-  json page = json::parse(document, wanted, false);
+  json page = parse_json(document, wanted);
   if (!list(page, "findings").empty() || !member(page, "findings").is_array()) return page;
   const std::vector<std::string> ids = grounds(page);
   std::set<std::string> needed(ids.begin(), ids.end());
@@ -125,9 +125,8 @@ json with_grounds(const std::string& document) {
     const std::size_t begin = in.offset();
     if (!in.skip()) return false;
     const auto text = std::string_view(document).substr(begin, in.offset() - begin);
-    if (any && contains(text, "\"fired\"")) strongest.see(json::parse(text, nullptr, false));
-    if (needed.count(id_of(text)) != 0)
-      page["findings"].push_back(json::parse(text, nullptr, false));
+    if (any && contains(text, "\"fired\"")) strongest.see(parse_json(text));
+    if (needed.count(id_of(text)) != 0) page["findings"].push_back(parse_json(text));
     return true;
   };
   in.object([&](std::string_view key, bool) {

@@ -17,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kWidth = 960;
 constexpr std::size_t kMostBars = 16;
 constexpr const char* kColours[] = {"f-blue", "f-orange", "f-green", "f-violet", "f-red"};
 
@@ -85,7 +84,7 @@ std::string shares_picture(const char* id, const json& rows, const std::string& 
     }
   }
   constexpr int kRow = 22, kLeft = 210, kRight = 60;
-  const double scale = (kWidth - kLeft - kRight) / most;
+  const double scale = (kPageWidth - kLeft - kRight) / most;
   std::string svg, said;
   for (std::size_t i = 0; i < n; ++i) {
     const double y = 4 + static_cast<double>(i) * kRow;
@@ -118,7 +117,7 @@ std::string shares_picture(const char* id, const json& rows, const std::string& 
                        kLeft + right * scale + 8, y + 12, count(rows[i], "count"));
     if (i < 5) said += (said.empty() ? "" : ", ") + text(rows[i], "name") + " " + percent(value);
   }
-  std::string out = html_picture(id, kWidth, static_cast<int>(n) * kRow + 8, title, said, svg);
+  std::string out = html_picture(id, kPageWidth, static_cast<int>(n) * kRow + 8, title, said, svg);
   out +=
       "<p><span class=\"key\"><span class=\"swatch f-blue\"></span>here, with the 95 % "
       "interval</span>";
@@ -206,12 +205,13 @@ std::string weeks(const json& d) {
   std::vector<std::pair<std::string, std::uint64_t>> order(totals.begin(), totals.end());
   sort_rows(order, [](const auto& a, const auto& b) { return a.second > b.second; });
   constexpr int kHeight = 180, kLeft = 40, kBase = 20;
-  const double width = static_cast<double>(kWidth - kLeft - 10) / static_cast<double>(rows.size());
+  const double width =
+      static_cast<double>(kPageWidth - kLeft - 10) / static_cast<double>(rows.size());
   const double scale = static_cast<double>(kHeight) / static_cast<double>(most);
   std::string svg = fmt::format(
       "<line class=\"rule\" x1=\"{0}\" x2=\"{1}\" y1=\"10\" y2=\"10\"/><text class=\"end dim\" "
       "x=\"{2}\" y=\"14\">{3}</text>",
-      kLeft, kWidth - 10, kLeft - 6, most);
+      kLeft, kPageWidth - 10, kLeft - 6, most);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     double y = kHeight + 10;
     const double x = kLeft + static_cast<double>(i) * width;
@@ -236,13 +236,13 @@ std::string weeks(const json& d) {
         other += n;
     }
     part("others", other, "f-grey");
-    if (i % std::max<std::size_t>(1, rows.size() / 8) == 0 && x < kWidth - 80)
+    if (i % std::max<std::size_t>(1, rows.size() / 8) == 0 && x < kPageWidth - 80)
       svg += fmt::format("<text class=\"dim\" x=\"{:.1f}\" y=\"{}\">{}</text>", x,
                          kHeight + 10 + kBase, day);
     svg += "\n";
   }
   svg += fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kLeft,
-                     kWidth - 10, kHeight + 10, kHeight + 10);
+                     kPageWidth - 10, kHeight + 10, kHeight + 10);
   std::string key;
   for (std::size_t k = 0; k < order.size() && k < std::size(kColours); ++k)
     key += fmt::format("<span class=\"key\"><span class=\"swatch {}\"></span>{} ({})</span> ",
@@ -250,10 +250,10 @@ std::string weeks(const json& d) {
   if (order.size() > std::size(kColours))
     key += "<span class=\"key\"><span class=\"swatch f-grey\"></span>others</span>";
   const std::string said = fmt::format("{} weeks, at most {} failures in one", rows.size(), most);
-  return html_section(
-      "weeks", "Failures week by week", "",
-      html_picture("weeks-p", kWidth, kHeight + 40, "Failures by week and component", said, svg) +
-          "<p>" + key + "</p>\n" + burst_table(d));
+  return html_section("weeks", "Failures week by week", "",
+                      html_picture("weeks-p", kPageWidth, kHeight + 40,
+                                   "Failures by week and component", said, svg) +
+                          "<p>" + key + "</p>\n" + burst_table(d));
 }
 
 std::string histogram(const json& o) {
@@ -265,7 +265,7 @@ std::string histogram(const json& o) {
     most = std::max(
         {most, static_cast<double>(count(rows[i], "machines")), number(rows[i], "expected")});
   constexpr int kHeight = 140, kLeft = 40;
-  const double width = static_cast<double>(kWidth - kLeft - 10) / static_cast<double>(n - 1);
+  const double width = static_cast<double>(kPageWidth - kLeft - 10) / static_cast<double>(n - 1);
   std::string svg;
   for (std::size_t i = 1; i < n; ++i) {
     const double x = kLeft + static_cast<double>(i - 1) * width,
@@ -288,8 +288,8 @@ std::string histogram(const json& o) {
                          x + width * 0.29, 16 + kHeight - high, count(rows[i], "machines"));
   }
   svg += fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kLeft,
-                     kWidth - 10, kHeight + 20, kHeight + 20);
-  return html_picture("counts-p", kWidth, kHeight + 44,
+                     kPageWidth - 10, kHeight + 20, kHeight + 20);
+  return html_picture("counts-p", kPageWidth, kHeight + 44,
                       "Machines by number of failures, and what chance would give",
                       fmt::format("variance / mean {}", short_number(number(o, "dispersion"))),
                       svg) +
@@ -308,7 +308,7 @@ std::string forest(const json& o, const std::vector<const json*>& rows) {
       most = std::max(most, interval[1].get<double>());
   if (!(most > 0)) return "";
   constexpr int kRow = 22, kLeft = 300;
-  const double scale = (kWidth - kLeft - 20) / most;
+  const double scale = (kPageWidth - kLeft - 20) / most;
   std::string svg;
   for (std::size_t i = 0; i < n; ++i) {
     const json& row = *rows[i];
@@ -331,7 +331,7 @@ std::string forest(const json& o, const std::vector<const json*>& rows) {
                          x, n * kRow);
     }
   }
-  return html_picture("rates-p", kWidth, static_cast<int>(n) * kRow + 6,
+  return html_picture("rates-p", kPageWidth, static_cast<int>(n) * kRow + 6,
                       "Rates of the machines that fail most",
                       fmt::format("{} machines beyond chance", count(o, "beyond_chance")), svg) +
          "<p><span class=\"key\"><span class=\"swatch f-red\"></span>beyond chance</span><span "

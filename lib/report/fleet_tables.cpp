@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "model/contains.hpp"
+#include "model/csv.hpp"
 #include "report/fleet.hpp"
 
 namespace culprit::report {
@@ -14,16 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string cell(const std::string& text) {
-  std::string safe = text;
-  // A spreadsheet would take it for a formula.
-  if (!safe.empty() && contains(std::string_view("=+-@"), safe[0])) safe.insert(0, 1, '\'');
-  if (safe.find_first_of("\",\r\n") == std::string::npos) return safe;
-  std::string out = "\"";
-  for (const char c : safe) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
-}
-
 std::string figure(const json& v) { return v.is_number() ? v.dump() : ""; }
 
 class Csv {
@@ -31,7 +21,7 @@ class Csv {
   void row(const std::string& table, const std::string& name, const std::string& count,
            const json& value, const json& interval, const json& published) {
     const bool both = interval.is_array() && interval.size() == 2;
-    out_ += fmt::format("{},{},{},{},{},{},{}\r\n", table, cell(name), count, figure(value),
+    out_ += fmt::format("{},{},{},{},{},{},{}\r\n", table, csv_cell(name), count, figure(value),
                         both ? figure(interval[0]) : "", both ? figure(interval[1]) : "",
                         published.is_number() ? figure(published) : "");
   }

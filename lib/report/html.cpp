@@ -177,7 +177,7 @@ std::string html_verdict(const json& d) {
 namespace {
 
 std::string to_html(const std::string& document, const RenderOptions& options) {
-  const json d = json::parse(document, nullptr, false);
+  const json d = parse_json(document);
   return html_page(
       title_of(d), "",
       "<main>\n" + html_verdict(d) + html_timeline(d) + html_waits(d) + html_rank_map(d) +

@@ -13,11 +13,7 @@ std::span<const EmbeddedFile> embedded_pages();  // the style sheets and scripts
 
 namespace report {
 
-namespace {
-
-constexpr int kWidth = 960;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string_view page_file(std::string_view name) {
   for (const EmbeddedFile& file : embedded_pages())
@@ -61,7 +57,7 @@ std::string html_bar(const char* id, const std::string& title, const std::vector
   double at = 0;
   for (const BarPart& p : parts) {
     if (!(p.value > 0)) continue;
-    const double width = p.value / all * kWidth;
+    const double width = p.value / all * kPageWidth;
     bar += fmt::format(
         "<rect class=\"{}\" x=\"{:.2f}\" y=\"0\" width=\"{:.2f}\" height=\"24\"><title>{}: "
         "{}</title></rect>\n",
@@ -74,7 +70,7 @@ std::string html_bar(const char* id, const std::string& title, const std::vector
   return fmt::format(
       "<svg class=\"bar\" role=\"img\" viewBox=\"0 0 {} 24\" preserveAspectRatio=\"none\" "
       "aria-labelledby=\"{}-t\"><title id=\"{}-t\">{}: {}</title>\n{}</svg>\n<p>{}</p>\n",
-      kWidth, id, id, escaped(title), escaped(said), bar, key);
+      kPageWidth, id, id, escaped(title), escaped(said), bar, key);
 }
 
 }  // namespace report

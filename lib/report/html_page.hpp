@@ -14,6 +14,8 @@ struct PageScript {
   std::string_view text, sha256;  // base64; tests compare them
 };
 
+constexpr int kPageWidth = 960;  // of a picture
+
 // The whole page. style: beside that of page.css, such as that of tables.
 std::string html_page(const std::string& title, std::string_view style, const std::string& body,
                       const std::optional<PageScript>& script = {});

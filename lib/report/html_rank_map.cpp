@@ -10,6 +10,7 @@
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
 #include "report/html.hpp"
+#include "report/html_page.hpp"
 
 namespace culprit::report {
 
@@ -17,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kWidth = 960;
 constexpr std::size_t kRowOfCells = 64;  // when a cell is several ranks
 constexpr double kLabelWidth = 96, kLetterWidth = 7;
 constexpr std::size_t kMostCells = 4096;
@@ -207,7 +207,7 @@ Canvas draw(const Grid& grid) {
   Canvas out;
   double x = style.left, y = 2, tallest = 0;
   for (const Box& box : grid.boxes) {
-    if (x > style.left && x + style.pitch - style.gap > kWidth - 2) {
+    if (x > style.left && x + style.pitch - style.gap > kPageWidth - 2) {
       x = style.left;
       y += tallest;
       tallest = 0;
@@ -273,7 +273,7 @@ std::string html_rank_map(const json& d) {
   return html_section(
       "ranks", "Ranks", lead,
       html_picture(
-          "ranks-picture", kWidth, static_cast<int>(canvas.height) + 2, "State of every rank",
+          "ranks-picture", kPageWidth, static_cast<int>(canvas.height) + 2, "State of every rank",
           fmt::format("{} ranks; the table below has the ranks of each state.", grid.total), body) +
           table(map));
 }

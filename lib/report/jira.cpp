@@ -12,11 +12,11 @@ namespace {
 
 using ordered = nlohmann::ordered_json;
 
-constexpr std::size_t kMostColumns = 3000;  // of one text; an issue takes 32,767 characters in all
+constexpr std::size_t kMostSaid = 3000;  // of one text; an issue takes 32,767 characters in all
 
 // A node of text may not be empty.
 ordered text_node(const std::string& text, const char* mark = nullptr) {
-  ordered node{{"type", "text"}, {"text", text.empty() ? "-" : shortened(text, kMostColumns)}};
+  ordered node{{"type", "text"}, {"text", text.empty() ? "-" : shortened(text, kMostSaid)}};
   if (mark != nullptr) node["marks"] = ordered::array({{{"type", mark}}});
   return node;
 }

@@ -21,7 +21,7 @@ std::string with_place(std::string document, const std::string& place) {
     return false;  // nothing behind it matters
   });
   if (end <= begin) return document;
-  auto verdict = nlohmann::ordered_json::parse(document.substr(begin, end - begin), nullptr, false);
+  auto verdict = parse_json<nlohmann::ordered_json>(document.substr(begin, end - begin));
   if (!verdict.is_object()) return document;
   const auto put = [&](nlohmann::ordered_json& object, const char* key) {
     if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return;

@@ -331,7 +331,7 @@ class TextPage : Ink {
 
 // A document that a stranger's database holds may be anything.
 std::string to_text(const std::string& document, const RenderOptions& options) {
-  const json d = options.verbose ? json::parse(document, nullptr, false) : with_grounds(document);
+  const json d = options.verbose ? parse_json(document) : with_grounds(document);
   if (!d.is_object()) return "";
   try {
     return TextPage(d, options).print();

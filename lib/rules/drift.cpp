@@ -25,7 +25,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
   CULPRIT_TRY(document, schema::parse_strict(text, file));
   const auto violations =
       trusted ? std::vector<schema::Violation>{}
-              : schema::validate(document, json::parse(schema::text("drift-v1.json")));
+              : schema::validate(document, parse_json(schema::text("drift-v1.json")));
   if (!violations.empty())
     return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
                 violations[0].reason)

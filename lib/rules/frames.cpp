@@ -34,7 +34,7 @@ struct FrameTable {
 
 FrameTable read_frames() {
   FrameTable out;
-  const auto document = nlohmann::json::parse(embedded_rule("tables/frames.json"));
+  const auto document = parse_json(embedded_rule("tables/frames.json"));
   for (const auto& section : document["sections"])
     for (const auto& row : section["rows"])
       out.markers.push_back(

@@ -79,7 +79,7 @@ Result<json> document_of(std::string_view text, std::string_view file, const cha
                          bool trusted) {
   CULPRIT_TRY(document, schema::parse_strict(text, std::string(file)));
   if (trusted) return document;
-  const json rules = json::parse(schema::text(schema_name));
+  const json rules = parse_json(schema::text(schema_name));
   if (const auto violations = schema::validate(document, rules); !violations.empty())
     return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
                 violations[0].reason)

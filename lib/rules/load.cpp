@@ -171,7 +171,7 @@ Result<> refuse_duplicates(const std::vector<Rule>& rules) {
 Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::string& file,
                                          bool trusted) {
   CULPRIT_TRY(document, schema::parse_strict(text, file));
-  static const json kSchema = json::parse(schema::text("rule-v1.json"));
+  static const json kSchema = parse_json(schema::text("rule-v1.json"));
   const auto violations =
       trusted ? std::vector<schema::Violation>{} : schema::validate(document, kSchema);
   if (!violations.empty()) {

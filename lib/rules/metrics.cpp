@@ -193,7 +193,7 @@ std::string normal_metric_name(std::string_view metric, std::string* unit) {
 
 Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& file) {
   CULPRIT_TRY(document, schema::parse_strict(text, file));
-  static const json kSchema = json::parse(schema::text("metrics-v1.json"));
+  static const json kSchema = parse_json(schema::text("metrics-v1.json"));
   const auto violations = schema::validate(document, kSchema);
   if (!violations.empty()) {
     std::string what =

@@ -21,7 +21,7 @@ struct Row {
 
 std::vector<Row> load() {
   std::vector<Row> rows;
-  const auto document = nlohmann::json::parse(embedded_rule("tables/nvlink5.json"), nullptr, false);
+  const auto document = parse_json(embedded_rule("tables/nvlink5.json"));
   if (!document.is_object()) return rows;
   for (const auto& one : document["rules"]) {
     Row row{.xid = one.value("xid", 0),

@@ -31,7 +31,7 @@ struct Table {
 
 Table read_table() {
   Table out;
-  const auto document = nlohmann::json::parse(embedded_rule("tables/step_parts.json"));
+  const auto document = parse_json(embedded_rule("tables/step_parts.json"));
   for (const auto& word : document["units"]) out.units.insert(word.get<std::string>());
   for (const auto& word : document["waiting"]) out.waiting.insert(word.get<std::string>());
   for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());

@@ -10,7 +10,7 @@ namespace {
 
 std::vector<CommunicationError> read_errors() {
   std::vector<CommunicationError> out;
-  const auto document = nlohmann::json::parse(embedded_rule("tables/survival.json"));
+  const auto document = parse_json(embedded_rule("tables/survival.json"));
   for (const auto& row : document["errors"]) {
     CommunicationError one{.name = row["error"].get<std::string>(),
                            .recoverable = row["recoverable"].get<bool>()};

@@ -1127,7 +1127,7 @@ std::vector<Finding> Database::findings() const {
     f.uncertainty = s.integer();
     f.count = static_cast<std::uint64_t>(s.integer());
     std::map<std::string, std::string> words;
-    const auto numbers = nlohmann::json::parse(s.text(), nullptr, false);
+    const auto numbers = parse_json(s.text());
     if (numbers.is_object())
       for (const auto& [key, value] : numbers.items())
         words.emplace(key, value.is_string() ? value.get<std::string>() : value.dump());

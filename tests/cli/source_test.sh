@@ -6,6 +6,7 @@
 #    is asked by its enum. Reports read documents, hence texts: they are let be (tests/support/spelt_terms.txt).
 #  * No class of a rule stands where lines are judged: what a rule says is asked by its traits (lib/model/trait.hpp), so
 #    that a rule can be renamed, split or written by a user without a change of code.
+#  * What each unit would compile anew for a second or more, the parser of the JSON library, is called by parse_json.
 set -eu
 [ $# = 1 ] || { echo "usage: $0 ROOT" >&2; exit 2; }
 cd "$1"
@@ -57,4 +58,8 @@ done | sort -u >"$work/literals"
 grep -F -f "$work/literals" "$work/texts" | grep -v '^lib/analyze/facts/signal\.cpp:[0-9]*:constexpr std::string_view kUnknownException = ' >"$work/judged" || :
 [ ! -s "$work/judged" ] || complain "spell the class of a rule; give the rule a trait and ask for it:
 $(cat "$work/judged")"
+xargs grep -nE '#include <(nlohmann/json\.hpp|regex)>|[Jj]son::parse\(' <"$work/files" |
+  grep -vE '^lib/(model/json(_library\.hpp|\.cpp)|schema/schema\.cpp):|^lib/model/json\.hpp:[0-9]*://' >"$work/costly" || :
+[ ! -s "$work/costly" ] || complain "compile for seconds in each unit; model/json.hpp has parse_json and json_text:
+$(cat "$work/costly")"
 exit $failed

@@ -42,7 +42,7 @@ struct PathTable {
 const PathTable& path_table() {
   static const PathTable kTable = [] {
     PathTable table;
-    const auto document = nlohmann::json::parse(embedded_rule("tables/paths.json"), nullptr, false);
+    const auto document = parse_json(embedded_rule("tables/paths.json"));
     for (const auto& one : document["patterns"]) {
       const std::string text = one["match"].get<std::string>();
       table.patterns.push_back({std::make_unique<rules::LazyPattern>(text),

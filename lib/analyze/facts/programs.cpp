@@ -13,7 +13,7 @@ using Table = std::map<std::string, std::unique_ptr<re2::RE2>, std::less<>>;
 
 Table read_table() {
   Table out;
-  const auto document = nlohmann::json::parse(embedded_rule("tables/programs.json"));
+  const auto document = parse_json(embedded_rule("tables/programs.json"));
   for (const auto& row : document["programs"]) {
     const auto what = row["what"].get<std::string>();
     std::string any;

@@ -241,7 +241,7 @@ Stated stated_by_manifest(const Facts& facts) {
   Stated out;
   out.source = "manifest";
   if (!facts.manifest || facts.manifest->parallelism.empty()) return out;
-  const auto document = nlohmann::json::parse(facts.manifest->parallelism, nullptr, false);
+  const auto document = parse_json(facts.manifest->parallelism);
   if (!document.is_object()) return out;
   for (const auto& [key, value] : document.items()) {
     if (key == "order" && value.is_string())

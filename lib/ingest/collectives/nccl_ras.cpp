@@ -405,7 +405,7 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
   if (!re2::RE2::PartialMatch(line.line.message, kEvent, &event, &process.pid, &process.node,
                               &device)) {
     if (!contains(line.line.message, "\"event\"")) return {};
-    const nlohmann::json object = nlohmann::json::parse(line.line.message, nullptr, false);
+    const nlohmann::json object = parse_json(line.line.message);
     if (!object.is_object()) return {false, nullptr, "nccl_ras.event_torn"};
     const auto kind = object.find("event");
     if (kind == object.end() || !kind->is_string()) return {};
@@ -474,7 +474,7 @@ class RasSnapshot {
     const auto take = [this](int, json::parse_event_t event, json& parsed) {
       return on(event, parsed);
     };
-    const json document = json::parse(bytes.begin(), bytes.end(), take, false);
+    const json document = parse_json(bytes, take);
     reading_.cut = truncated_ = document.is_discarded();
     if (truncated_ && !ranks_.empty()) communicator(hash_, size_);
     if (communicators_.empty() && truncated_) return "nccl_ras.not_json";

@@ -3,18 +3,13 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "line/trimmed.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
 constexpr std::size_t kLongestBlockHost = 253;
-
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  return text;
-}
 
 bool rule(std::string_view text) {
   return text.size() >= 15 && text.size() <= 16 &&
@@ -35,7 +30,7 @@ bool machine(std::string_view name) {
 class Heading : public Assembler {
  public:
   Step feed(const TextLine& line, Reading& reading) override {
-    const std::string_view text = without_blanks(line.raw);
+    const std::string_view text = line::trimmed(line.raw);
     if (named_) {
       if (!rule(text)) return Step::not_mine;
       reading.current_host = name_;
@@ -61,7 +56,7 @@ class Heading : public Assembler {
 Outcome read_host_blocks(const TextLine& line, Reading& reading) {
   static const re2::RE2 kAnsible(
       R"(^([A-Za-z][A-Za-z0-9.-]*) \| (?:CHANGED|SUCCESS|FAILED) \| rc=\d+ >>$)");
-  const std::string_view text = without_blanks(line.raw.substr(0, 512));
+  const std::string_view text = line::trimmed(line.raw.substr(0, 512));
   if (rule(text)) return {false, std::make_unique<Heading>(), {}};
   std::string name;
   const re2::StringPiece piece(text.data(), text.size());

@@ -56,7 +56,7 @@ bool is_plain(std::string_view bytes) {
   return special == 0 && (bytes.empty() || std::strchr("\x1b^\\{", bytes.back()) == nullptr);
 }
 
-std::uint64_t hash_text(std::string_view text) {
+std::uint64_t hash_message(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return h >> 1;  // SQLite's integers have a sign
@@ -110,7 +110,7 @@ void TextReader::keep_clock(const TextLine& line) {
                                 re2::RE2::PartialMatch(line.line.message, kMachineCheck, &seconds))
     return reading_.sink.put(ClockRow{line.place, Timestamp{Clock::utc, seconds * kSecond, kSecond},
                                       prefix.time, 0, reading_.host_of(prefix), "kernel"});
-  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message),
+  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_message(line.line.message),
                              reading_.host_of(prefix), "kernel"});
 }
 

@@ -297,7 +297,7 @@ void read_parallelism(Object& top, Manifest& m, Notes& notes) {
 Result<json> parse(std::string_view document, const std::string& path, Notes& notes) {
   auto strict = schema::parse_strict(document, path);
   if (strict) return strict;
-  json loose = json::parse(document.begin(), document.end(), nullptr, false, true);
+  json loose = parse_json(document, nullptr, true);
   if (loose.is_discarded()) return std::move(strict).error();
   notes.add(strict.error().what + "; the last of them counts");
   return loose;

@@ -44,7 +44,7 @@ std::string_view device_of(std::string_view text, bool file) {
   return device.size() <= kLongestStatisticName ? device : std::string_view{};
 }
 
-bool statistics_heading(std::string_view text) { return without_blanks(text) == "NIC statistics:"; }
+bool statistics_heading(std::string_view text) { return line::trimmed(text) == "NIC statistics:"; }
 
 class EthtoolStatistics final : public RecordReader {
  public:
@@ -52,7 +52,7 @@ class EthtoolStatistics final : public RecordReader {
       : device_(device), of_file_(device), of_name_(moment_of_name(path, time_)) {}
 
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
-    const std::string_view text = without_blanks(raw);
+    const std::string_view text = line::trimmed(raw);
     if (text.empty()) return {};
     if (statistics_heading(text)) {
       if (in_block_ && !named_) device_.clear();  // a second interface, and nobody says which
@@ -78,7 +78,7 @@ class EthtoolStatistics final : public RecordReader {
     if (!in_block_ || colon == std::string_view::npos || colon == 0 ||
         colon > kLongestStatisticName)
       return {false, nullptr, "ethtool.line"};
-    const std::string_view number = without_blanks(text.substr(colon + 2));
+    const std::string_view number = line::trimmed(text.substr(colon + 2));
     double value = 0;
     if (number == "N/A") return {};
     if (read_number(number, value) != number.size()) return {false, nullptr, "ethtool.value"};
@@ -95,7 +95,7 @@ class EthtoolStatistics final : public RecordReader {
     return {true};
   }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
-    return without_blanks(raw).empty() || statistics_heading(raw)
+    return line::trimmed(raw).empty() || statistics_heading(raw)
                ? read(raw, place, reading)
                : Outcome{false, nullptr, "ethtool.cut"};
   }
@@ -113,7 +113,7 @@ bool sniff_ethtool_statistics(const Head& head) {
   std::string_view rest = head.bytes;
   for (int lines = 0; !rest.empty() && lines < 4;) {
     const std::size_t end = rest.find('\n');
-    const std::string_view text = without_blanks(rest.substr(0, end));
+    const std::string_view text = line::trimmed(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     ++lines;

@@ -181,7 +181,7 @@ std::string_view take_host(std::string_view& text) {
                        return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
                      });
   if (!named) return {};
-  text = without_blanks(text.substr(colon + 2));
+  text = line::trimmed(text.substr(colon + 2));
   return host;
 }
 

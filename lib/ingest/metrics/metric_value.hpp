@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ingest/engine/series_book.hpp"
+#include "line/trimmed.hpp"
 #include "model/time.hpp"
 
 namespace culprit::ingest {
@@ -36,13 +37,6 @@ class DayCache {
   char day_[10] = {};
   Nanoseconds day_ns_ = 0;
 };
-
-inline std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
-}
 
 // "node017: 54 %", as pdsh, clush and dsh print what a host says: takes the host away; "" if none
 // stands there.

@@ -385,7 +385,7 @@ bool sniff_prometheus_text(const Head& head) {
   for (std::string_view rest = top; !rest.empty() && lines < 64;) {
     const std::size_t end = rest.find('\n');
     if (end == std::string_view::npos && !head.whole) break;
-    std::string_view raw = without_blanks(rest.substr(0, end));
+    std::string_view raw = line::trimmed(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (raw.empty()) continue;
     typed += raw.starts_with("# TYPE ") || raw.starts_with("# HELP ");

@@ -98,7 +98,7 @@ bool sniff_text(const Head& head) {
     const std::size_t end = rest.find('\n');
     std::string_view raw = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-    if (without_blanks(raw).empty()) continue;
+    if (line::trimmed(raw).empty()) continue;
     ++lines;
     if (next_word(raw) != "link" || !is_link(next_word(raw))) continue;
     std::string_view name = next_word(raw);
@@ -110,7 +110,7 @@ bool sniff_text(const Head& head) {
     }
     const std::string_view number = next_word(raw);
     double value = 0;
-    return !number.empty() && read_number(number, value) == without_blanks(number).size();
+    return !number.empty() && read_number(number, value) == line::trimmed(number).size();
   }
   return false;
 }

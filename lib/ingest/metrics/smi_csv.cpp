@@ -28,10 +28,10 @@ bool split_smi_cells(std::string_view raw, std::vector<std::string_view>& cells)
   for (CsvCell cell; line.more();) {
     if (cells.size() >= kMostSmiColumns) return false;
     if (!line.next(cell)) {  // a quote that is not closed: the rest is one cell
-      cells.push_back(without_blanks(raw.substr(line.offset())));
+      cells.push_back(line::trimmed(raw.substr(line.offset())));
       return true;
     }
-    cells.push_back(without_blanks(cell.text));
+    cells.push_back(line::trimmed(cell.text));
   }
   return true;
 }
@@ -110,7 +110,7 @@ std::string_view smi_heading(std::string_view cell, std::string_view& unit) {
   const std::size_t open = cell.rfind('[');
   if (open == std::string_view::npos || cell.back() != ']') return cell;
   unit = cell.substr(open + 1, cell.size() - open - 2);
-  return without_blanks(cell.substr(0, open));
+  return line::trimmed(cell.substr(0, open));
 }
 
 bool is_smi_header(const std::vector<std::string_view>& cells) {
@@ -157,7 +157,7 @@ bool is_row(const std::vector<std::string_view>& cells) {
     }
     double value = 0;
     const std::size_t used = read_number(cell, value);
-    const std::string_view rest = without_blanks(cell.substr(used));
+    const std::string_view rest = line::trimmed(cell.substr(used));
     units += used > 0 && (rest == "%" || rest == "MiB" || rest == "W" || rest == "MHz");
     readings += (used > 0 && rest.size() <= 5) || cell.starts_with("[");
   }
@@ -218,7 +218,7 @@ class SmiCsv final : public RecordReader {
 
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
-    if (without_blanks(raw).empty()) return {};
+    if (line::trimmed(raw).empty()) return {};
     const std::string_view fields = fields_of_command(raw);
     if (!fields.empty()) raw = fields;
     const std::string_view speaker = take_host(raw);
@@ -315,7 +315,7 @@ class SmiCsv final : public RecordReader {
     std::size_t used = read_number(cell, value);
     if (used > 0 && used < cell.size() && cell[used] != ' ') used = 0;
     if (used > 0) {
-      const std::string_view unit = without_blanks(cell.substr(used));
+      const std::string_view unit = line::trimmed(cell.substr(used));
       if (column.unit.empty() && !column.numeric)
         column.unit = unit.substr(0, 32);
       else if (!unit.empty() && unit != column.unit)
@@ -416,7 +416,7 @@ bool sniff_smi_csv(const Head& head) {
   int rows = 0;
   for (int lines = 0; !rest.empty() && lines < 8;) {
     const std::size_t end = rest.find('\n');
-    std::string_view raw = without_blanks(rest.substr(0, end));
+    std::string_view raw = line::trimmed(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (raw.empty()) continue;
     ++lines;

@@ -249,7 +249,7 @@ class DmonBlock final : public Assembler {
  public:
   Step feed(const TextLine& line, Reading& reading) override {
     constexpr int kForeignLines = 64;  // of the program, between two rows
-    const std::string_view text = without_blanks(line.line.message);
+    const std::string_view text = line::trimmed(line.line.message);
     if (text.empty()) return Step::watching;
     SmiDmon& reader = reading.keep<DmonOfLog>().reader;
     reader.printed_at(line.line.prefix.time);
@@ -257,7 +257,7 @@ class DmonBlock final : public Assembler {
     Outcome outcome = reader.read(text, line.place, reading);
     // A date and a time in front are columns of the table, not the log's own.
     if (!outcome.used && !comment && line.raw != line.line.message)
-      outcome = reader.read(without_blanks(line.raw), line.place, reading);
+      outcome = reader.read(line::trimmed(line.raw), line.place, reading);
     if (outcome.used || (comment && outcome.reject.empty())) return foreign_ = 0, Step::took;
     return ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
   }
@@ -284,10 +284,10 @@ bool of_tool(const Header& dmon_header) {
 
 Outcome read_block(const TextLine& line, Reading& reading) {
   std::vector<std::string_view> words;
-  words_of(without_blanks(line.line.message), words);
+  words_of(line::trimmed(line.line.message), words);
   Header found;
   if (!dmon_header(words, found) || found.processes || !of_tool(found)) return {};
-  reading.keep<DmonOfLog>().reader.read(without_blanks(line.line.message), line.place, reading);
+  reading.keep<DmonOfLog>().reader.read(line::trimmed(line.line.message), line.place, reading);
   return {true, std::make_unique<DmonBlock>()};
 }
 
@@ -300,7 +300,7 @@ bool sniff_smi_dmon(const Head& head) {
   // The header is the first line, or follows the command that somebody typed.
   for (int lines = 0; !rest.empty() && lines < 3;) {
     const std::size_t end = rest.find('\n');
-    const std::string_view raw = without_blanks(rest.substr(0, end));
+    const std::string_view raw = line::trimmed(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (raw.empty()) continue;
     ++lines;
@@ -308,7 +308,7 @@ bool sniff_smi_dmon(const Head& head) {
     words_of(raw, words);
     Header found;
     if (dmon_header(words, found)) {
-      words_of(without_blanks(rest.substr(0, rest.find('\n'))), words);
+      words_of(line::trimmed(rest.substr(0, rest.find('\n'))), words);
       return units(words);
     }
   }

@@ -89,7 +89,7 @@ bool put(const Counter& counter, std::string_view host, double value, const Plac
 class SysCounters final : public RecordReader {
  public:
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
-    std::string_view text = without_blanks(raw);
+    std::string_view text = line::trimmed(raw);
     if (text.starts_with("==> ") && text.ends_with(" <==")) {
       heading_ = text.substr(4, text.size() - 8);
       return {};
@@ -108,11 +108,11 @@ class SysCounters final : public RecordReader {
                  ? Outcome{}
                  : Outcome{false, nullptr, "sys_counters.line"};
     if (!counter_of(text.substr(0, colon), counter)) return {};
-    return value_of(counter, host, without_blanks(text.substr(colon + 1)), place, reading);
+    return value_of(counter, host, line::trimmed(text.substr(colon + 1)), place, reading);
   }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
-    return without_blanks(raw).empty() ? read(raw, place, reading)
-                                       : Outcome{false, nullptr, "sys_counters.cut"};
+    return line::trimmed(raw).empty() ? read(raw, place, reading)
+                                      : Outcome{false, nullptr, "sys_counters.cut"};
   }
 
  private:
@@ -133,7 +133,7 @@ bool sniff_sys_counters(const Head& head) {
   bool heading = false;
   for (std::string_view rest = head.bytes; !rest.empty() && lines < 128;) {
     const std::size_t end = rest.find('\n');
-    std::string_view text = without_blanks(rest.substr(0, std::min<std::size_t>(end, 4096)));
+    std::string_view text = line::trimmed(rest.substr(0, std::min<std::size_t>(end, 4096)));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     if (heading) {
@@ -175,7 +175,7 @@ std::string read_file(std::string_view bytes, const MemberRow& member, Reading& 
   Counter counter;
   double value = 0;
   if (!counter_of(member.path, counter)) return "sys_counters.path";
-  if (missing_counter(without_blanks(bytes)) || read_number(bytes, value) == 0) return "";
+  if (missing_counter(line::trimmed(bytes)) || read_number(bytes, value) == 0) return "";
   put(counter, {}, value, {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())}, reading);
   return "";
 }
