@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/contains.hpp"
+#include "model/json.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {

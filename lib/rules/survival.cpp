@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "model/contains.hpp"
+#include "model/json.hpp"
+#include "schema/embedded.hpp"
 
 namespace culprit::rules {
 

@@ -3,6 +3,7 @@
 
 #include <re2/re2.h>
 
+#include "model/json.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::analyze {
