@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t kMostSize = 1 << 24;
+constexpr std::int64_t kMostOfDimension = 1 << 24;
 constexpr std::size_t kMostAsked = 1024;  // ranks; what each shares is a list of its own
 constexpr std::size_t kMostLinesOfPlanHolders = 64;
 
@@ -137,10 +137,10 @@ std::string found_text(const JobShape& job, const std::vector<Rank>& found,
 Result<plan::Holders> read_holders(const PlanInput& input, const Arguments& arguments,
                                    const JobShape& job) {
   plan::ModelSizes sizes{.ep = job.ep};
-  CULPRIT_CHECK(input.set("ep", sizes.ep, 1, kMostSize));
-  CULPRIT_CHECK(input.set("layers", sizes.layers, 1, kMostSize));
-  CULPRIT_CHECK(input.set("virtual-stages", sizes.virtual_stages, 1, kMostSize));
-  CULPRIT_CHECK(input.set("experts", sizes.experts, 1, kMostSize));
+  CULPRIT_CHECK(input.set("ep", sizes.ep, 1, kMostOfDimension));
+  CULPRIT_CHECK(input.set("layers", sizes.layers, 1, kMostOfDimension));
+  CULPRIT_CHECK(input.set("virtual-stages", sizes.virtual_stages, 1, kMostOfDimension));
+  CULPRIT_CHECK(input.set("experts", sizes.experts, 1, kMostOfDimension));
   sizes.sharded = !arguments.has("replicated-optimizer");
   return plan::Holders::make(job.shape, sizes);
 }
@@ -150,7 +150,7 @@ Result<plan::HolderQuestion> question_of(const PlanInput& input, std::string& as
   for (const auto& [name, place] :
        {std::pair{"layer", &out.layer}, {"expert", &out.expert}, {"shard", &out.shard}}) {
     if (!input.has(name)) continue;
-    CULPRIT_TRY(value, input.integer(name, 0, 0, kMostSize));
+    CULPRIT_TRY(value, input.integer(name, 0, 0, kMostOfDimension));
     *place = value;
     asked += fmt::format("{}{} {}", asked.empty() ? "" : ", ", name, value);
   }
