@@ -76,10 +76,9 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   const double factor = slow_of(f).factor;
   const bool over = slow_of(f).over;
   const bool hardware = slow_of(f).hardware.value_or(false);
-  const bool isolate = !over && hardware && f.host && f.confidence >= confidence::kSlowHardware;
-  // Work that is unequal all the time may be unequal by design: one witness asks for a test.
-  const bool test = slow_of(f).against_peers && !hardware && f.host;
-  v.action = isolate ? Action::isolate : test ? Action::checks : Action::mitigate;
+  const bool isolate = !over && hardware && f.host && !slow_of(f).against_peers &&
+                       f.confidence >= confidence::kSlowHardware;
+  v.action = isolate ? Action::isolate : Action::mitigate;
   v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
                                                                           : Precision::exact;
   std::vector<std::string> because{f.id};
@@ -93,7 +92,6 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
                   outlier_name(f), slow_of(f).reason, factor, price(f));
   v.summary += besides(slow);
   if (isolate) drain(w, *f.host, "slows the whole job down");
-  if (test) check(v, {*f.host});
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   if (over)
     next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
@@ -133,6 +131,11 @@ std::vector<const Finding*> slower_settings(const Walk& w) {
 // What else says that this host is slow, or that the job is: its metrics, its steps. A stretch that
 // began in mid-run or is over has another reason than a setting; a link may train down at any time,
 // and its kernel says so without a date.
+bool of_network(const std::string& grown) {
+  const rules::StepPart part = rules::part_named(grown);
+  return part == rules::StepPart::none || part == rules::StepPart::communication;
+}
+
 struct Agreement {
   std::vector<std::string> because;
   bool contradicted = false;
@@ -151,6 +154,8 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
     const bool named = f.subject.kind != SubjectKind::job && !slow_of(f).event_only;
     const bool later = !named && !slow_of(f).from_start;
     if ((named && !own) || (!named && slow_of(f).over) || (later && !trains_down)) {
+      out.contradicted = true;
+    } else if (later && !of_network(slow_of(f).grown)) {
       out.contradicted = true;
     } else {
       out.because.push_back(f.id);
@@ -171,8 +176,11 @@ std::optional<Answer> slow_setting(Walk& w) {
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
     return std::nullopt;
-  const bool trains_down = std::ranges::all_of(
-      odd, [](const Finding* one) { return one->traits.has(Trait::below_rate) && !one->start; });
+  // Another machine's kernel would say the same of its own devices.
+  const bool trains_down =
+      w.incident.holds.kernel_logs.size() > 1 && std::ranges::all_of(odd, [](const Finding* one) {
+        return one->traits.has(Trait::below_rate) && !one->start;
+      });
   const Agreement others = agreement(w, host, trains_down);
   if (ended_well(w) || others.contradicted) {
     next(w.verdict, NextKind::plan, f.advice);
@@ -271,6 +279,19 @@ const Finding* slow_until_word(const Walk& w, const Finding& word) {
   return nullptr;
 }
 
+namespace {
+
+// Work that is unequal all the time may be unequal by design (a stage of a pipeline, the first
+// rank, other jobs): without a second witness it is where to look, and accuses nobody.
+std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
+  if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false)) return std::nullopt;
+  next(w.verdict, NextKind::plan,
+       say(Phrase::works_while_others_wait, outlier_name(f), slow_of(f).reason));
+  return not_enough(f.why);
+}
+
+}  // namespace
+
 Answer slow_job(Walk& w) {
   if (const auto answer = slow_setting(w)) return *answer;
   if (const auto answer = slow_requests(w)) return *answer;
@@ -305,6 +326,7 @@ Answer slow_job(Walk& w) {
              f.subject.kind == SubjectKind::job ? Text() : say(Phrase::by_place, outlier_name(f))));
     return ruled_out(why);
   }
+  if (const auto answer = unequal_by_design(w, f)) return *answer;
   v.start = f.start;
   v.end = f.end;
   v.symptom = f.symptom;

@@ -17,6 +17,7 @@ namespace {
 
 using Positions = std::vector<std::size_t>;
 constexpr std::size_t kMostCited = 8;
+constexpr std::size_t kMostCells = 200'000;  // hosts over all rows: more are no rounds of checks
 
 struct Given {
   std::vector<Host> hosts;  // sorted
@@ -27,14 +28,21 @@ struct Given {
 Given given_of(const analyze::Facts& facts) {
   Given out;
   std::vector<std::vector<Host>> members;
-  std::set<Host> names;
+  std::set<Host> names, known;
+  for (const HostRow& row : facts.hosts) known.insert(analyze::short_host(row.host));
+  std::size_t cells = 0;
   for (const OutcomeRow& row : facts.outcomes) {
     if (!facts.counts(facts.member(row.place.member))) continue;
-    out.rows.push_back(&row);
-    std::vector<Host>& hosts = members.emplace_back();
+    std::vector<Host> hosts;
     for (const std::string& name : expand_hostlist(row.hosts).hosts)
       hosts.push_back(analyze::short_host(name));
+    // A machine that nothing else names is none of the incident, and a test of it tells nothing.
+    if (!std::ranges::all_of(hosts, [&](const Host& host) { return known.count(host) > 0; }))
+      continue;
+    if ((cells += hosts.size()) > kMostCells) break;
     names.insert(hosts.begin(), hosts.end());
+    out.rows.push_back(&row);
+    members.push_back(std::move(hosts));
   }
   out.hosts.assign(names.begin(), names.end());
   for (std::size_t i = 0; i < out.rows.size(); ++i) {

@@ -31,7 +31,7 @@ struct RestartTable {
 
 RestartTable read_restart_table() {
   RestartTable out;
-  const auto document = nlohmann::json::parse(embedded_rule("tables/restart_parts.json"));
+  const auto document = parse_json(embedded_rule("tables/restart_parts.json"));
   for (const auto& part : document["parts"])
     out.parts.push_back({part["part"].get<std::string>(), part["label"].get<std::string>()});
   for (const auto& line : document["lines"]) {

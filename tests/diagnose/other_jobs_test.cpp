@@ -70,21 +70,5 @@ TEST_F(OtherJobs, AnEventOfAPodThatIsNoneOfTheJobs) {
   EXPECT_EQ(diagnose().verdict.action, Action::none);
 }
 
-TEST_F(OtherJobs, FilesThatCannotBeReadWhereADiskDied) {
-  const auto rank = [&](int n, const std::string& behind) {
-    steps(fmt::format("n{}/rank_{}.log", n, n), 400, behind);
-  };
-  rank(1, "");
-  rank(2, "[rank2]: OSError: [Errno 5] Input/output error: '/scratch/local/idx.npy'\n");
-  write("n1/dmesg.txt", "[5520331.1] perf: interrupt took too long\n");
-  write("n2/dmesg.txt",
-        "[5520422.1] nvme nvme2: Removing after probe failure status: -19\n"
-        "[5520422.3] blk_update_request: I/O error, dev nvme2n1, sector 880120832 op 0x1:(WRITE) "
-        "flags 0x800 phys_seg 4 prio class 0\n");
-  const Answer answer = diagnose();
-  EXPECT_EQ(answer.verdict.action, Action::isolate) << report::words(answer.verdict.summary);
-  EXPECT_EQ(answer.targets(SubjectKind::host), std::vector<std::string>{"n2"});
-}
-
 }  // namespace
 }  // namespace culprit::diagnose::test

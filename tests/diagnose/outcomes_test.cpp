@@ -21,6 +21,8 @@ analyze::Facts facts_of(const std::vector<OutcomeRow>& rows) {
   member.path = "outcomes.csv";
   facts.members.push_back(member);
   for (const OutcomeRow& row : rows) {
+    for (const std::string& name : expand_hostlist(row.hosts).hosts)
+      facts.hosts.push_back(HostRow{.host = Host(name)});  // the incident knows them
     facts.outcomes.push_back(row);
     facts.outcomes.back().place = {1, facts.outcomes.size() + 1, 0, 0};
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "bundle.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::diagnose::test {
 namespace {
@@ -25,12 +26,14 @@ class SlowHosts : public SmallBundle {
   }
 };
 
-TEST_F(SlowHosts, TheOneThatWorksWhileAllOthersWaitIsTested) {
+TEST_F(SlowHosts, TheOneThatWorksWhileAllOthersWaitIsWhereToLook) {
   for (const char* host : {"node-a1", "node-a2", "node-a4", "node-a5"}) steps(host, {.wait = 3.5});
   steps("node-a3", {.copy = 3.7, .wait = 0.2});
   const Answer answer = diagnose();
-  EXPECT_EQ(answer.verdict.action, Action::checks);
-  EXPECT_EQ(answer.targets(SubjectKind::host), std::vector<std::string>{"node-a3"});
+  EXPECT_TRUE(answer.verdict.targets.empty()) << "work may be unequal by design";
+  EXPECT_TRUE(std::ranges::any_of(answer.verdict.next, [](const NextStep& n) {
+    return report::words(n.text).find("node-a3") != std::string::npos;
+  }));
   const Finding* slow = answer.fired(Analysis::slow);
   ASSERT_NE(slow, nullptr);
   EXPECT_TRUE(std::get<SlowFacts>(slow->facts).against_peers);

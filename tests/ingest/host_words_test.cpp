@@ -74,6 +74,9 @@ TEST(RankMap, LinesThatListTheRanksOfEachMachine) {
   EXPECT_EQ(said("starting ranks 6-7 on host cx-08"), "6=cx-08:0 7=cx-08:1");
   EXPECT_EQ(said("ranks 3-4 on cx-08 are late"), "") << "no machine begins with an odd one of two";
   EXPECT_EQ(said("waiting for ranks 0-7: gpu0 is busy"), "");
+  EXPECT_EQ(said("data shards: ranks 0-7 = c4v3, ranks 8-15 = wiki2024"), "");
+  EXPECT_EQ(said("peer checkpoint replicas: ranks 0-7 -> node-x2"), "");
+  EXPECT_EQ(said("ranks 8-15 on layers16-31"), "");
   EXPECT_EQ(said("timed out waiting for ranks 8-15 since 10:02:33"), "");
 }
 

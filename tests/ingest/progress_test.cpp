@@ -88,6 +88,7 @@ TEST(Progress, LinesOfEveryFramework) {
        {"n7 step=510 data_time=0.09s fwd_bwd=5.70s optim=0.41s", "generic", 510, -1, 6200},
        {"[8] step 33 fwd 2.2s bwd 4.5s wait_reduce 3.3s total 10.5s", "generic", 33, -1, 10500},
        {"[rank0] it=30 loss=0.3 iter=2.1s data=0.01s fwd=0.7s", "generic", 30, -1, 2100, 0.3},
+       {"sampling: prompt lang: de it: 43 en: 3 loss 1.0", nullptr},
        {"iter=2.14s data=0.01s fwd=0.7s bwd=1.3s", nullptr},  // how long, not which one
        {">> step 340: 12.5s/10it, 1,020 tok/s/gpu", "generic", 340, -1, 1250},
        {"step 340: 1,020 tok/s/gpu", nullptr},

@@ -741,8 +741,8 @@ class Resolution {
 
   // The machine of the rank that a line names, by the log's own map; false: it has none.
   template <class Row>
-  bool settle_by_map(Row& row) const {
-    if (!row.rank) return false;
+  bool settle_by_map(Row& row, const MemberRow* m) const {
+    if (!row.rank || (m != nullptr && m->host && m->attribution.starts_with("path"))) return false;
     const auto own = run_ranks_.find({row.place.member, *row.rank});
     if (own == run_ranks_.end()) return false;
     row.host = own->second.host;
@@ -758,7 +758,7 @@ class Resolution {
     if (row.host && nameless_host(*row.host)) row.host.reset();
     if (row.host)
       row.host = names_.canonical(*row.host);
-    else if (!settle_by_map(row) && m != nullptr && m->host)
+    else if (!settle_by_map(row, m) && m != nullptr && m->host)
       row.host = m->host;
     if (!row.rank) row.rank = look(by_pid_, row.host ? row.host : only_, row.pid);
     if (!row.rank) row.rank = look(by_local_, row.host ? row.host : only_, row.local_rank);

@@ -275,7 +275,10 @@ void describe_speaker(const Occurrences& group, const std::vector<Nanoseconds>& 
   line.speaker = Speaker::service;
   for (const Signal* s : group.signals) {
     line.speaker = std::min(line.speaker, s->speaker);
-    line.names_trainer = line.names_trainer || names_trainer(s->message);
+    line.names_trainer = line.names_trainer || names_trainer(s->message) ||
+                         std::ranges::any_of(s->evidence, [](const Evidence& e) {
+                           return names_trainer(e.excerpt);
+                         });
   }
   if (line.speaker == Speaker::job) return;
   constexpr std::size_t kMost = 64;  // the first and the last of more

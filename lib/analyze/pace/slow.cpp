@@ -145,7 +145,9 @@ class Joined {
         (interval.end + FailSlowParams{}.min_regime <= steps_.size() && !next_is_slow);
     const bool transient = over && share < params_.transient_share;
     std::vector<Lead> leads = own_work(own);
-    metrics(leads, f.start, f.end, over);
+    // The part of the step that grew on all machines is nobody's.
+    const bool later = !over && (own == nullptr || !own->grown);
+    metrics(leads, f.start, f.end, later);
     events(leads, f.start, f.end);
     if (!over) rounds(leads);
     settle(leads);
@@ -314,7 +316,7 @@ class Joined {
   }
 
   void metrics(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start,
-               const std::optional<Nanoseconds>& end, bool over) const {
+               const std::optional<Nanoseconds>& end, bool later) const {
     // What left the crowd with the slow stretch explains it; what was so all the time does not.
     if (start && end)
       for (const MetricOutlier& o : outliers_)
@@ -322,18 +324,19 @@ class Joined {
             overlap(*start, *end, o.outlier.start, o.outlier.end) >= params_.matching)
           add_metric(leads, o);
     for (const MetricOutlier& o : readings_)
-      if (!o.evidence.empty() && may_explain(o, start, end, over)) add_metric(leads, o);
+      if (!o.evidence.empty() && may_explain(o, start, end, later)) add_metric(leads, o);
   }
 
-  // A single reading counts that was taken in the stretch, or after the last step of one that is
-  // not over. Of one at no known time a reason for which hardware holds a GPU down does: an idle
-  // one has none.
+  // A single reading counts that was taken in the stretch, or not long after the last step of one
+  // that is not over. Of one at no known time a reason for which hardware holds a GPU down does: an
+  // idle one has none.
   bool may_explain(const MetricOutlier& o, const std::optional<Nanoseconds>& start,
-                   const std::optional<Nanoseconds>& end, bool over) const {
+                   const std::optional<Nanoseconds>& end, bool later) const {
     if (!job_hosts_.empty() && !o.host.empty() && !std::ranges::binary_search(job_hosts_, o.host))
       return false;
     if (o.outlier.start == kNoValue || !start || !end) return o.known->zero_above.has_value();
-    return o.outlier.start >= *start && (!over || o.outlier.start <= *end);
+    const Nanoseconds behind = later ? std::max(10 * kMinute, 2 * (*end - *start)) : 0;
+    return o.outlier.start >= *start && o.outlier.start <= *end + behind;
   }
 
   void add_metric(std::vector<Lead>& leads, const MetricOutlier& o) const {

@@ -78,8 +78,15 @@ Outcome read_rank_map(const TextLine& line, Reading& reading) {
       R"((?i)\b(?:host(?:name)?|node)[ =:]+([a-z][a-z0-9-]*\d[a-z0-9.-]*)\b.{0,30}?\branks?[ =:\[(]+(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6})\b)");
   static const re2::RE2 kRanksFirst(
       R"((?i)\b(\d{1,6}) ?(?:-|\.\.|to) {0,2}(\d{1,6})[\])]?(?: ?(?:->|=>|=|:|@) ?| on (?:host |node )?| )([a-z][a-z0-9-]*\d[a-z0-9.-]*))");
+  // What is cut by ranks, and lies on machines or in files called so.
+  static const re2::RE2 kOther(
+      R"((?i)replica|cop(?:y|ies)|checkpoint|ckpt|data|shard|expert|layer|stage|mixture|peer|back-?up|wait|time)");
+  static const re2::RE2 kSaysSo(
+      R"((?i)rank[ _]?map|\bon (?:host |node )?[a-z]|(?:host|node)[ =:])");
   re2::StringPiece text(line.line.message.data(), line.line.message.size());
-  if (text.size() > 4000) return {};
+  if (text.size() > 4000 || re2::RE2::PartialMatch(text, kOther) ||
+      !re2::RE2::PartialMatch(text, kSaysSo))
+    return {};
   std::int64_t first = 0, last = 0;
   std::string host;
   bool used = false;

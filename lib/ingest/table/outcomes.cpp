@@ -26,6 +26,7 @@ struct OutcomeColumns {
   static constexpr std::size_t kNone = ~std::size_t{0};
   std::size_t task = kNone, group = kNone, hosts = kNone, from = kNone, to = kNone, outcome = kNone;
   char separator = ',';
+  bool counts_passed = false;  // "7/8" are those that passed, and 1 is a pass
   bool known() const {
     return outcome != kNone && (hosts != kNone || (from != kNone && to != kNone)) &&
            (task != kNone || group != kNone || from != kNone);
@@ -43,7 +44,9 @@ std::vector<std::string> outcome_cells(std::string_view line, char separator) {
 
 OutcomeColumns outcome_columns(std::string_view heading) {
   using Known = std::initializer_list<std::string_view>;
+  constexpr std::string_view kByteOrder = "\xEF\xBB\xBF";
   OutcomeColumns out;
+  if (heading.starts_with(kByteOrder)) heading.remove_prefix(kByteOrder.size());
   for (const char separator : {'\t', ';', ','})
     if (contains(heading, separator)) out.separator = separator;
   const std::vector<std::string> cells = outcome_cells(heading, out.separator);
@@ -58,8 +61,25 @@ OutcomeColumns outcome_columns(std::string_view heading) {
     take(out.from, {"from", "src", "source"});
     take(out.to, {"to", "dst", "target", "destination"});
     take(out.outcome, {"outcome", "passed", "result", "pass"});
+    if (out.outcome == i) out.counts_passed = name.starts_with("pass");
   }
   return out;
+}
+
+// "7/8" in a column of passes is the other way round, and a bare number elsewhere may be an exit
+// code.
+std::optional<bool> passed_in(const OutcomeColumns& columns, const std::string& word) {
+  if (columns.counts_passed)
+    if (const std::size_t slash = word.find('/'); slash != std::string::npos) {
+      std::int64_t passed = 0, runs = 0;
+      if (!parse_whole(std::string_view(word).substr(0, slash), passed) ||
+          !parse_whole(std::string_view(word).substr(slash + 1), runs) || passed < 0 || runs < 1 ||
+          passed > runs)
+        return std::nullopt;
+      return passed == runs;
+    }
+  if (!columns.counts_passed && (word == "0" || word == "1")) return std::nullopt;
+  return passed_by_word(word);
 }
 
 // The row of a line; nothing where a cell is missing, or no outcome or list of hosts.
@@ -68,7 +88,7 @@ std::optional<OutcomeRow> outcome_row(const OutcomeColumns& columns, std::string
   const auto cell = [&](std::size_t column) {
     return column < cells.size() ? cells[column] : std::string();
   };
-  const auto passed = passed_by_word(cell(columns.outcome));
+  const auto passed = passed_in(columns, cell(columns.outcome));
   if (!passed) return std::nullopt;
   OutcomeRow row{.passed = *passed};
   if (columns.hosts != OutcomeColumns::kNone)
@@ -88,7 +108,14 @@ std::optional<OutcomeRow> outcome_row(const OutcomeColumns& columns, std::string
   return row;
 }
 
+// A table of another purpose has such columns, too: only a file that is called so is one, as those
+// are that --outcomes gives.
+bool called_outcomes(const Head& head) {
+  return head.base().starts_with("outcomes") || contains(head.path, "outcomes/");
+}
+
 bool sniff_outcomes(const Head& head) {
+  if (!called_outcomes(head)) return false;
   OutcomeColumns columns;
   bool looked = false, fits = false;
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t) {

@@ -190,7 +190,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   if (of_torchtitan(text) && (contains(text, "grad_norm: ") || contains(text, "  tflops: ")))
     return {};
   static const re2::RE2 kStep(
-      R"((?i)(?:^|[\s|,(\[{\]])(?:(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]|it[=:])\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?:[^\d.a-z]|[.:]\s|[.:]?$))");
+      R"((?i)(?:(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]|(?:^|[\]|])\s*it=)\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?:[^\d.a-z]|[.:]\s|[.:]?$))");
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
   // the start, unless it is in ms.
   static const re2::RE2 kTook(
@@ -261,14 +261,13 @@ constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 constexpr std::string_view kGenericWords[] = {
     " step=",   " step:",   "step: ",     "|step=",   "[step ",   "global_step=", "iteration=",
     " step ",   " iter ",   "iteration:", " iter=",   " iter:",   " Step ",       "ms/step",
-    " it=",     " it:",     " s/step",    "s/iter",   "| loss 0", "| loss 1",     "| loss 2",
-    "| loss 3", "| loss 4", "| loss 5",   "| loss 6", "| loss 7", "| loss 8",     "| loss 9"};
+    " s/step",  "s/iter",   "| loss 0",   "| loss 1", "| loss 2", "| loss 3",     "| loss 4",
+    "| loss 5", "| loss 6", "| loss 7",   "| loss 8", "| loss 9"};
 constexpr std::string_view kStepTimeWords[] = {
-    "ms/step",  " s/step",    "s/iter",    "s/10it",    "s/20it",    "s/50it",  "s/100it",
-    "s/10 it",  "s/20 it",    "s/50 it",   "s/100 it",  "data_time", "data_s=", "data_ms",
-    "data=",    "data_wait",  "data_load", "dataload",  "fwd_bwd",   "fwd+bwd", " fwd ",
-    " fwd=",    " fwd:",      " fwd_",     " forward=", "forward_",  "fw_ms",   "compute=",
-    "compute_", "allreduce=", "allreduce_"};
+    "ms/step",   " s/step",   "s/iter",   "s/10it",   "s/20it",     "s/50it",     "s/100it",
+    "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it", "data_time",  "data_s=",    "data_ms",
+    "data_wait", "data_load", "dataload", "fwd_bwd",  "fwd+bwd",    "fwd_ms",     "fwd_time",
+    " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce"};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace culprit::ingest {
 namespace {
 
 // A year in seconds: no part of a start is longer, and hostile digits become no overflow.
-constexpr double kLongest = 366.0 * 86'400;
+constexpr double kLongest = 86'400;
 
 Outcome read_start_mark(const TextLine& line, Reading& reading) {
   const auto said = rules::restart_line(line.line.message);
