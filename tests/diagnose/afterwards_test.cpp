@@ -205,6 +205,8 @@ TEST_F(Afterwards, AWorkerThatDiedOfABusErrorWhereMemoryFailed) {
   EXPECT_EQ(there.verdict.action, Action::isolate) << report::words(there.verdict.summary);
   EXPECT_EQ(there.targets(SubjectKind::host), std::vector<std::string>{"kx-2"});
   EXPECT_NE(kernel_of("kx-1").verdict.action, Action::isolate) << "another machine's memory";
+  rewrite("kx-2/dmesg.txt", "[   11.2] EDAC MC1: 1 UE memory read error on CPU_SrcID#0_MC#1\n");
+  EXPECT_NE(diagnose().verdict.action, Action::isolate) << "no program's, as the machine began";
 }
 
 TEST_F(Afterwards, WhatAllHostsLackIsNoHostsOwn) {

@@ -144,6 +144,23 @@ class Outcomes : public SmallBundle {
   int named_ = 0;
 };
 
+// Scores, exit codes and pings have such columns, too; so has a list of machines of another day.
+TEST_F(Outcomes, ATableOfAnotherPurposeIsNone) {
+  for (const char* table : {"test,host,passed\nmmlu,n1,0\n", "name,host,result\nrank0,n1,fail\n",
+                            "src,dst,result\nn1,n2,fail\n"}) {
+    rewrite("evals.csv", table);
+    EXPECT_EQ(diagnose().fired(Analysis::outcomes), nullptr) << table;
+  }
+}
+
+TEST_F(Outcomes, WhatPassedAndWhoIsUnknownAccuseNobody) {
+  for (const char* table : {"test,host,passed\nnccl,n1,8/8\n", "task,hosts,outcome\nnccl,n1,0\n",
+                            "task,hosts,outcome\nnccl,other-7,fail\n"}) {
+    rewrite("outcomes.csv", table);
+    EXPECT_EQ(diagnose().fired(Analysis::outcomes), nullptr) << table;
+  }
+}
+
 TEST_F(Outcomes, WhoFailedIsIsolated) {
   EXPECT_EQ(after("task,hosts,outcome\nstress,n2,fail\nstress,n1,pass\n"),
             (std::vector<std::string>{"n2"}));
