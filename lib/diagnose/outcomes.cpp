@@ -50,8 +50,7 @@ Given given_of(const analyze::Facts& facts) {
     for (const Host& host : members[i])
       one.hosts.push_back(
           static_cast<std::size_t>(std::ranges::lower_bound(out.hosts, host) - out.hosts.begin()));
-    std::ranges::sort(one.hosts);
-    one.hosts.erase(std::ranges::unique(one.hosts).begin(), one.hosts.end());
+    sort_unique(one.hosts);
     out.outcomes.push_back(std::move(one));
   }
   return out;

@@ -10,6 +10,7 @@
 
 #include "model/contains.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {
@@ -46,8 +47,7 @@ RestartTable read_restart_table() {
     out.words.push_back(row.word);
     out.rows.push_back(std::move(row));
   }
-  std::ranges::sort(out.words);
-  out.words.erase(std::ranges::unique(out.words).begin(), out.words.end());
+  sort_unique(out.words);
   return out;
 }
 
