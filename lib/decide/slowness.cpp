@@ -128,14 +128,14 @@ std::vector<const Finding*> slower_settings(const Walk& w) {
   return out;
 }
 
-// What else says that this host is slow, or that the job is: its metrics, its steps. A stretch that
-// began in mid-run or is over has another reason than a setting; a link may train down at any time,
-// and its kernel says so without a date.
 bool of_network(const std::string& grown) {
   const rules::StepPart part = rules::part_named(grown);
   return part == rules::StepPart::none || part == rules::StepPart::communication;
 }
 
+// What else says that this host is slow, or that the job is: its metrics, its steps. A stretch that
+// began in mid-run or is over has another reason than a setting; a link may train down at any time,
+// and its kernel says so without a date.
 struct Agreement {
   std::vector<std::string> because;
   bool contradicted = false;
@@ -153,9 +153,8 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
     if (f.analysis != Analysis::slow || slow_of(f).transient) continue;
     const bool named = f.subject.kind != SubjectKind::job && !slow_of(f).event_only;
     const bool later = !named && !slow_of(f).from_start;
-    if ((named && !own) || (!named && slow_of(f).over) || (later && !trains_down)) {
-      out.contradicted = true;
-    } else if (later && !of_network(slow_of(f).grown)) {
+    if ((named && !own) || (!named && slow_of(f).over) ||
+        (later && !(trains_down && of_network(slow_of(f).grown)))) {
       out.contradicted = true;
     } else {
       out.because.push_back(f.id);
@@ -259,6 +258,15 @@ std::optional<Answer> slow_requests(Walk& w) {
   return taken(slow.front()->why);
 }
 
+// Work that is unequal all the time may be unequal by design (a stage of a pipeline, the first
+// rank, other jobs): without a second witness it is where to look, and accuses nobody.
+std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
+  if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false)) return std::nullopt;
+  next(w.verdict, NextKind::plan,
+       say(Phrase::works_while_others_wait, outlier_name(f), slow_of(f).reason));
+  return not_enough(f.why);
+}
+
 }  // namespace
 
 // Whoever ends a job that is slow answers that, as with one that stands.
@@ -278,19 +286,6 @@ const Finding* slow_until_word(const Walk& w, const Finding& word) {
       return &f;
   return nullptr;
 }
-
-namespace {
-
-// Work that is unequal all the time may be unequal by design (a stage of a pipeline, the first
-// rank, other jobs): without a second witness it is where to look, and accuses nobody.
-std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
-  if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false)) return std::nullopt;
-  next(w.verdict, NextKind::plan,
-       say(Phrase::works_while_others_wait, outlier_name(f), slow_of(f).reason));
-  return not_enough(f.why);
-}
-
-}  // namespace
 
 Answer slow_job(Walk& w) {
   if (const auto answer = slow_setting(w)) return *answer;

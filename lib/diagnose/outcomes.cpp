@@ -62,7 +62,7 @@ class Findings {
 
   std::vector<Finding> made() && {
     const plan::CheckSolution s = plan::solve_checks(given_.outcomes, given_.hosts.size());
-    for (const std::size_t host : s.failed) failed(host, s);
+    for (const std::size_t host : s.failed) failed(host);
     if (!s.candidates.empty()) one_of(s);
     for (const plan::CheckContradiction& c : s.contradictions) contradiction(c);
     // Who was in a failed group alone, whatever explains that, passed nothing.
@@ -118,7 +118,7 @@ class Findings {
     return std::ranges::binary_search(o.hosts, host);
   }
 
-  void failed(std::size_t host, const plan::CheckSolution&) {
+  void failed(std::size_t host) {
     const Host& name = given_.hosts[host];
     const auto alone = [&](const plan::CheckOutcome& o) {
       return !o.passed && o.hosts == Positions{host};

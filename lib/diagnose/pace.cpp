@@ -71,6 +71,11 @@ std::vector<analyze::PartSeries> parts_of(
   return out;
 }
 
+std::optional<Host> host_of_series(const analyze::Facts& facts, const SeriesRow& s) {
+  const MemberRow* m = facts.member(s.member);
+  return s.host || m == nullptr ? s.host : m->host;
+}
+
 // Whose steps a series tells of: those of a rank, or of the host where no rank tells of any. The
 // place of a host in `hosts` stands for its rank.
 struct Tellers {
@@ -78,8 +83,7 @@ struct Tellers {
 
   std::optional<Rank> of(const analyze::Facts& facts, const SeriesRow& s) const {
     if (hosts.empty()) return s.rank;
-    const MemberRow* m = facts.member(s.member);
-    const std::optional<Host> host = s.host || m == nullptr ? s.host : m->host;
+    const std::optional<Host> host = host_of_series(facts, s);
     if (!host) return std::nullopt;
     const auto at = std::ranges::lower_bound(hosts, *host);
     return at != hosts.end() && *at == *host ? std::optional(Rank(at - hosts.begin()))
@@ -101,8 +105,7 @@ Tellers tellers_of(const analyze::Facts& facts) {
   for (const SeriesRow& s : facts.series) {
     if (in_ms(s) == 0 || !told_of_one(s)) continue;
     if (s.rank) return {};
-    if (const MemberRow* m = facts.member(s.member); s.host || (m != nullptr && m->host))
-      out.hosts.push_back(s.host ? *s.host : *m->host);
+    if (auto host = host_of_series(facts, s)) out.hosts.push_back(*std::move(host));
   }
   sort_unique(out.hosts);
   return out;

@@ -53,24 +53,29 @@ Jobs in_names(const Facts& facts, const Jobs& recorded) {
   return bare;
 }
 
+// Those of `jobs` whose list of nodes fits.
+template <class Fits>
+Jobs with_nodes(const Facts& facts, const Jobs& jobs, Fits fits) {
+  Jobs out;
+  for (const ConfigRow& c : facts.configs)
+    if (c.name == "slurm.job.nodes" && jobs.count(number_of(c)) > 0 &&
+        fits(expand_hostlist(std::string_view(c.value).substr(c.value.find(' ') + 1), kMostNodes)))
+      out.insert(number_of(c));
+  return out;
+}
+
 // Those of `jobs` that had any of the machines that the bundle holds files of.
 Jobs of_machines(const Facts& facts, const Jobs& jobs) {
   std::set<Host> machines;
   for (const MemberRow& m : facts.members)
     if (m.host && (m.attribution == "path" || m.text_kind == "kernel"))  // collected there
       machines.insert(short_host(*m.host));
-  Jobs out;
-  for (const ConfigRow& c : facts.configs) {
-    if (c.name != "slurm.job.nodes" || jobs.count(number_of(c)) == 0) continue;
-    const auto nodes =
-        expand_hostlist(std::string_view(c.value).substr(c.value.find(' ') + 1), kMostNodes);
+  return with_nodes(facts, jobs, [&](const Hostlist& nodes) {
     // What cannot be read may be of these machines, too.
-    if (nodes.broken || std::any_of(nodes.hosts.begin(), nodes.hosts.end(), [&](const auto& node) {
-          return machines.count(short_host(node)) > 0;
-        }))
-      out.insert(number_of(c));
-  }
-  return out;
+    return nodes.broken || std::ranges::any_of(nodes.hosts, [&](const auto& node) {
+             return machines.count(short_host(node)) > 0;
+           });
+  });
 }
 
 // Numbers in the name of a file that are words of it.
@@ -213,17 +218,12 @@ Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
     if (const MemberRow* m = facts.member(e.place.member);
         m != nullptr && m->host && e.rank && m->text_kind != "kernel")
       hosts.insert(short_host(*m->host));
-  Jobs out;
-  if (hosts.size() < 2) return out;
-  for (const ConfigRow& c : facts.configs) {
-    if (c.name != "slurm.job.nodes" || jobs.count(number_of(c)) == 0) continue;
+  if (hosts.size() < 2) return {};
+  return with_nodes(facts, jobs, [&](const Hostlist& list) {
     std::set<Host> nodes;
-    const auto list =
-        expand_hostlist(std::string_view(c.value).substr(c.value.find(' ') + 1), kMostNodes);
     for (const auto& node : list.hosts) nodes.insert(short_host(node));
-    if (std::ranges::includes(nodes, hosts)) out.insert(number_of(c));
-  }
-  return out;
+    return std::ranges::includes(nodes, hosts);
+  });
 }
 
 std::string only(const Jobs& jobs) { return jobs.size() == 1 ? *jobs.begin() : std::string(); }

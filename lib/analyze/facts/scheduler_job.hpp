@@ -8,8 +8,8 @@
 
 namespace culprit::analyze {
 
-// Its number: the manifest's, the one in the names of output, or the only one recorded. ""
-// where that leaves several.
+// Its number: the manifest's, the one in the names of output, or the only one recorded. "" where
+// that leaves several.
 std::string job_by_number(const Facts& facts);
 
 // That, else the only recorded one that had any of the machines that the bundle is of: good enough

@@ -56,21 +56,21 @@ Outcome read_node_rank(const TextLine& line, Reading& reading) {
 // "ranks 8-15 -> n2", "host=n2 ranks=8-15", "rank map: 0-7=n1 8-15=n2": a start-up line that lists
 // which machine has which ranks. A machine's ranks are as many as every other's, so the first is a
 // multiple of their number.
-void put_ranks(std::int64_t first, std::int64_t last, const std::string& host, const Place& place,
-               Reading& reading, bool& used) {
+bool put_ranks(std::int64_t first, std::int64_t last, const std::string& host, const Place& place,
+               Reading& reading) {
   static const re2::RE2 kDevice(
       R"((?i)(?:gpu|cuda|mlx5|eth|ib|numa|stage|step|group|tp|pp|dp|ep|cp)[-_]?\d+)");
   constexpr std::int64_t kMostOfMachine = 72;
   const std::int64_t size = last - first + 1;
   if (size < 1 || size > kMostOfMachine || first % size != 0 || re2::RE2::FullMatch(host, kDevice))
-    return;
+    return false;
   for (std::int64_t i = 0; i < size; ++i)
     reading.sink.put(IdentityRow{.place = place,
                                  .source = "rank map",
                                  .host = Host(host),
                                  .local_rank = LocalRank(i),
                                  .rank = first + i});
-  used = true;
+  return true;
 }
 
 Outcome read_rank_map(const TextLine& line, Reading& reading) {
@@ -89,13 +89,11 @@ Outcome read_rank_map(const TextLine& line, Reading& reading) {
     return {};
   std::int64_t first = 0, last = 0;
   std::string host;
+  if (re2::RE2::PartialMatch(text, kHostFirst, &host, &first, &last))
+    return {put_ranks(first, last, host, line.place, reading)};
   bool used = false;
-  if (re2::RE2::PartialMatch(text, kHostFirst, &host, &first, &last)) {
-    put_ranks(first, last, host, line.place, reading, used);
-    return {used};
-  }
   while (re2::RE2::FindAndConsume(&text, kRanksFirst, &first, &last, &host))
-    put_ranks(first, last, host, line.place, reading, used);
+    used = put_ranks(first, last, host, line.place, reading) || used;
   return {used};
 }
 

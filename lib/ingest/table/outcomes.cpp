@@ -66,18 +66,21 @@ OutcomeColumns outcome_columns(std::string_view heading) {
   return out;
 }
 
+// "2/5": so many of so many runs.
+std::optional<std::pair<std::int64_t, std::int64_t>> share_of_runs(std::string_view word) {
+  const std::size_t slash = word.find('/');
+  std::int64_t some = 0, runs = 0;
+  if (slash == std::string_view::npos || !parse_whole(word.substr(0, slash), some) ||
+      !parse_whole(word.substr(slash + 1), runs) || some < 0 || runs < 1 || some > runs)
+    return std::nullopt;
+  return std::pair(some, runs);
+}
+
 // "7/8" in a column of passes is the other way round, and a bare number elsewhere may be an exit
 // code.
 std::optional<bool> passed_in(const OutcomeColumns& columns, const std::string& word) {
   if (columns.counts_passed)
-    if (const std::size_t slash = word.find('/'); slash != std::string::npos) {
-      std::int64_t passed = 0, runs = 0;
-      if (!parse_whole(std::string_view(word).substr(0, slash), passed) ||
-          !parse_whole(std::string_view(word).substr(slash + 1), runs) || passed < 0 || runs < 1 ||
-          passed > runs)
-        return std::nullopt;
-      return passed == runs;
-    }
+    if (const auto share = share_of_runs(word)) return share->first == share->second;
   if (!columns.counts_passed && (word == "0" || word == "1")) return std::nullopt;
   return passed_by_word(word);
 }
@@ -159,14 +162,8 @@ std::optional<bool> passed_by_word(std::string_view word) {
   const std::string low = lower(trimmed(word));
   if (contains(Words{"pass", "passed", "ok", "true", "yes", "1", "success"}, low)) return true;
   if (contains(Words{"fail", "failed", "error", "false", "no", "0", "failure"}, low)) return false;
-  const std::size_t slash = low.find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  std::int64_t failures = 0, runs = 0;
-  if (!parse_whole(std::string_view(low).substr(0, slash), failures) ||
-      !parse_whole(std::string_view(low).substr(slash + 1), runs) || failures < 0 || runs < 1 ||
-      failures > runs)
-    return std::nullopt;
-  return failures == 0;
+  const auto share = share_of_runs(low);
+  return share ? std::optional(share->first == 0) : std::nullopt;
 }
 
 extern const Document kOutcomes;
