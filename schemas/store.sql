@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CUDL'
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
 -- own_databases (files of this program that lay in the bundle and were left out); what is known of the job: job, job_id, world_size,
@@ -193,6 +193,16 @@ CREATE TABLE check_outcome (
   task        TEXT NOT NULL,        -- the same word is the same test
   hosts       TEXT NOT NULL,        -- as a list: n1,n[3-4]
   passed      INTEGER NOT NULL
+);
+
+-- What a log said last: up to three lines before its first trouble and before its last, or before its end where it has none.
+CREATE TABLE last_line (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  before_line INTEGER NOT NULL,     -- the line of the trouble; 0: the end of the log
+  text        TEXT NOT NULL         -- as read, at most 240 bytes
 );
 
 -- One row per observation that ties a host, process, rank, GPU, NIC or communicator together.

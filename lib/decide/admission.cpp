@@ -255,6 +255,31 @@ Why asked_long_before(const Setting& s, const Finding& f, CauseKind) {
   return say(Phrase::long_before_the_end, human_duration(*consequence - *f.end));
 }
 
+// Somebody had asked the job to stop before this came up: as the log in which both stand has them
+// in order, or by clocks that leave no doubt. What processes print while they are ended is no cause.
+Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
+  constexpr Nanoseconds kClear = kSecond;
+  const auto behind_in_log = [&](const Finding& asked) {
+    return !f.evidence.empty() && std::ranges::all_of(f.evidence, [&](const Evidence& e) {
+      return std::ranges::any_of(asked.evidence, [&](const Evidence& a) {
+        return a.member == e.member && a.line < e.line;
+      });
+    });
+  };
+  for (const Finding& asked : s.incident.findings) {
+    if (&asked == &f || asked.outcome != Outcome::fired || asked.hearsay ||
+        kind_of(asked) != CauseKind::outside || !asked.start || !f.start ||
+        asked_in_clean_up(s, asked, CauseKind::outside) ||
+        asked_long_before(s, asked, CauseKind::outside))
+      continue;
+    const bool clearly =
+        *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
+    if (clearly || (*asked.start <= *f.start && behind_in_log(asked)))
+      return say(Phrase::after_it_was_asked_to_stop, asked.event_class);
+  }
+  return std::nullopt;
+}
+
 // The scheduler had ended the job by then, and it did not go on.
 Why behind_the_word(const Setting& s, const Finding& f, CauseKind kind) {
   const auto& word = s.moments.scheduler_spoke;
@@ -374,6 +399,10 @@ constexpr Objection kToOrder[] = {
      Exclusion::over_before,
      {CauseKind::outside},
      asked_long_before},
+    {"came up while processes were being stopped from outside",
+     Exclusion::after_failure,
+     {CauseKind::program, CauseKind::device_or_program, CauseKind::crash, CauseKind::environment},
+     asked_to_stop_before},
     {"came after the scheduler had ended the job", Exclusion::after_failure, kAll, behind_the_word},
     {"came after the first failure", Exclusion::after_failure, kAll, after_first_sign},
     {"fits only if its clock is ahead by another zone", Exclusion::unplaced, kAll,

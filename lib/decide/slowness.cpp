@@ -86,7 +86,10 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
     if (because.size() < 5) because.push_back(id);
   if (f.host && (isolate || f.subject.kind == SubjectKind::host))
     target(v, {SubjectKind::host, *f.host}, f.confidence, because);
-  target(v, f.subject, f.confidence, because);
+  const bool machines = !f.host && f.hosts.size() > 1 && hardware;
+  for (const Host& host : f.hosts)
+    if (machines) target(v, {SubjectKind::host, host}, f.confidence, because);
+  if (!machines) target(v, f.subject, f.confidence, because);
   if (f.host) target(v, {SubjectKind::host, *f.host}, f.confidence, because);
   v.summary = say(over ? Phrase::was_slow_because_of : Phrase::is_slow_because_of, lasted(f),
                   outlier_name(f), slow_of(f).reason, factor, price(f));

@@ -71,8 +71,8 @@ Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
 void Witnesses::collect(const Finding& f) {
   note_lost_processes(f);
   cuda_error = cuda_error || f.traits.has(Trait::by_gpu);
-  if (f.cause == CauseKind::resource && f.role == Role::root && f.origin == Origin::any &&
-      f.hosts.size() == 1)
+  if ((f.cause == CauseKind::resource || f.cause == CauseKind::shared) && f.role == Role::root &&
+      f.origin == Origin::any && f.hosts.size() == 1)
     lost_there_[f.hosts.front()].push_back(&f);
   if (!told_by_program(f) && !f.traits.has(Trait::node_missed) && f.analysis != Analysis::hang &&
       f.analysis != Analysis::root_diag && f.analysis != Analysis::silence)
@@ -122,15 +122,17 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
   return witnesses != by_host_.end() && witnesses->second.size() > witnesses->second.count(&f);
 }
 
-// The job's word for what it lost there, which a program takes for a limit: a worker that died of a
-// bus error, where the kernel says which program's memory failed.
+// The job's word for what it lost there, which a program takes for a limit or for remote storage: a
+// worker that died of a bus error, where the kernel says which program's memory failed; a file that
+// only this machine could not read, where its own disk failed.
 bool Witnesses::took_away(const Finding& f) const {
   const auto* line = std::get_if<LineFacts>(&f.facts);
-  if (line == nullptr || !line->names_trainer) return false;
   const auto lost = lost_there_.find(*f.host);
-  return lost != lost_there_.end() && std::ranges::any_of(lost->second, [&](const Finding* l) {
-           return l != &f && leads_to(f, l->event_class);
-         });
+  if (line == nullptr || lost == lost_there_.end()) return false;
+  return std::ranges::any_of(lost->second, [&](const Finding* l) {
+    return l != &f && leads_to(f, l->event_class) &&
+           (line->names_trainer || l->cause == CauseKind::shared);
+  });
 }
 
 // The kernel names a process by its number, and that is one of the job's. Small ones are of

@@ -14,6 +14,7 @@
 #include "holdings.hpp"
 #include "identity.hpp"
 #include "isolation_cost.hpp"
+#include "last_lines.hpp"
 #include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -221,7 +222,12 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
                        .verdict = decide::decide_in_place(incident)};
   if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty())
     out.verdict.next.push_back({NextKind::plan, cost});
+  std::vector<Finding> lines;
+  if (auto last = last_lines_for(out.verdict, incident.findings, facts, db.last_lines()))
+    lines.push_back(std::move(*last));
+  CULPRIT_CHECK(db.save_findings(Analysis::last_lines, lines, report::words));
   out.findings = std::move(incident.findings);
+  std::ranges::move(lines, std::back_inserter(out.findings));
   out.map = analyze::rank_map(facts, topology, out.findings, out.verdict);
   out.steps = std::move(pictures.steps);
   out.time = std::move(pictures.time);

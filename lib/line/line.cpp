@@ -419,7 +419,16 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
     }
     if (p.take(":")) {
       if (!p.done() && p.peek() != ' ') return;  // "0000:3b:00": no tag
+      if (word.front() == '%' && !host.empty()) {  // a switch's message by its code: no program
+        prefix.host = Host(host);
+        c.at = begin;
+        return;
+      }
       if (begins_a_message(word)) return;
+      // Without a host or a process before the colon it is a program's name only if it looks like
+      // one: "2026/08/10 19:09:42 XidCriticalError: ..." begins a message.
+      const auto capital = [](char ch) { return ch >= 'A' && ch <= 'Z'; };
+      if (host.empty() && !pid && std::ranges::any_of(word, capital)) return;
       p.take(" ");
       prefix.unit = std::string(word);
       if (pid) prefix.pid = *pid;
@@ -507,6 +516,27 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   // A comma before the fraction is a Python logger's: "2026-11-21 03:19:38,601 trainer ERROR: ..."
   // names no host.
   if (!comma && !of_logger) peel_syslog_source(p, prefix);
+  c = p;
+  return true;
+}
+
+// "1790028004.917 node-7 sshd[26443]: message": journalctl -o short-unix. A number alone may be
+// anything: host and program must follow.
+bool peel_unix_time(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  const std::string_view seconds = p.word(digit);
+  if (seconds.size() != 10 || seconds.front() != '1' || !p.take(".")) return false;
+  std::string fraction(p.word(digit));
+  if (fraction.size() < 3 || fraction.size() > 9 || !p.take(" ")) return false;
+  Nanoseconds precision = 1;
+  for (; fraction.size() < 9; fraction += '0') precision *= 10;
+  Prefix found = prefix;
+  const std::size_t begin = p.at;
+  peel_syslog_source(p, found);
+  if (p.at == begin || !found.host) return false;
+  prefix = std::move(found);
+  const std::string digits = std::string(seconds) + fraction;
+  keep_time(prefix, {Clock::utc, std::stoll(digits), precision});
   c = p;
   return true;
 }
@@ -943,7 +973,8 @@ void peel(std::string_view raw, Habit habit, Line& line) {
       case '|': peeled = peel_after_date(p, line.prefix); break;
       default:
         if (digit(p.peek()))
-          peeled = peel_iso(p, line.prefix) || peel_kmsg(p, line.prefix) ||
+          peeled = peel_iso(p, line.prefix) || peel_unix_time(p, line.prefix) ||
+                   peel_kmsg(p, line.prefix) ||
                    peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) ||
                    peel_words(p, line.prefix);
         else if (indented && line.prefix.kernel)

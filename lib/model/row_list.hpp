@@ -32,6 +32,7 @@
   X(ProgressRow, progress)      \
   X(CheckpointRow, checkpoints) \
   X(StartMarkRow, start_marks)  \
+  X(LastLineRow, last_lines)    \
   X(RejectRow, rejects)         \
   X(StackRow, stacks)           \
   X(CollectiveRow, collectives) \

@@ -209,6 +209,13 @@ struct StartMarkRow {
   std::optional<double> seconds;  // of the edge "took"
 };
 
+// One of the last lines that a log holds before a trouble of it, or before its end.
+struct LastLineRow {
+  Place place;
+  std::uint64_t before = 0;  // the line of the trouble; 0: the end of the log
+  std::string text;          // as read, at most 240 bytes
+};
+
 // How a check, a test of links or a group of a replay came out (culprit plan checks, links,
 // isolate; culprit replay).
 struct OutcomeRow {

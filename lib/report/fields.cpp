@@ -36,6 +36,8 @@ std::string raw_id(const json& finding) {
   return id.is_string() ? id.get<std::string>() : std::string{};
 }
 
+constexpr std::string_view kContext = "last_lines/";
+
 // Of an object as it is written.
 std::string id_of(std::string_view object) {
   std::string id;
@@ -126,7 +128,9 @@ json with_grounds(const std::string& document) {
     if (!in.skip()) return false;
     const auto text = std::string_view(document).substr(begin, in.offset() - begin);
     if (any && contains(text, "\"fired\"")) strongest.see(parse_json(text));
-    if (needed.count(id_of(text)) != 0) page["findings"].push_back(parse_json(text));
+    const std::string id = id_of(text);
+    if (needed.count(id) != 0 || id.starts_with(kContext))
+      page["findings"].push_back(parse_json(text));
     return true;
   };
   in.object([&](std::string_view key, bool) {
@@ -330,12 +334,17 @@ std::vector<std::string> grounds(const json& document) {
   return out;
 }
 
+bool is_context(const json& finding) { return raw_id(finding).starts_with(kContext); }
+
 std::vector<std::string> shown_grounds(const json& document) {
   std::vector<std::string> out = grounds(document);
-  if (!out.empty() || !asks_for_something(document)) return out;
-  Strongest strongest;
-  for (const json& finding : list(document, "findings")) strongest.see(finding);
-  for (const auto& [strong, finding] : strongest.best()) out.push_back(raw_id(finding));
+  if (out.empty() && asks_for_something(document)) {
+    Strongest strongest;
+    for (const json& finding : list(document, "findings")) strongest.see(finding);
+    for (const auto& [strong, finding] : strongest.best()) out.push_back(raw_id(finding));
+  }
+  for (const json& finding : list(document, "findings"))
+    if (is_context(finding)) out.push_back(raw_id(finding));
   return out;
 }
 

@@ -54,8 +54,10 @@ std::string taken_step(const nlohmann::json& document);
 // Ids of the findings that the targets rest on, in their order, each once.
 std::vector<std::string> grounds(const nlohmann::json& document);
 // What a page shows as evidence: the grounds; of a verdict that names nobody, and asks for
-// something, the strongest findings that fired.
+// something, the strongest findings that fired; last what is context.
 std::vector<std::string> shown_grounds(const nlohmann::json& document);
+// Whether it proves nothing, and shows what stood around.
+bool is_context(const nlohmann::json& finding);
 // For XML and HTML: the five characters of markup; of control characters visible() has left tabs
 // only.
 std::string escaped(std::string_view text);

@@ -170,7 +170,7 @@ class TextPage : Ink {
         if (!options_.verbose && !lines.empty() &&
             std::ranges::all_of(lines, [&](const json& e) { return places.count(key(e)) != 0; }))
           continue;
-        if (shown >= (options_.verbose ? 64u : 4u)) {
+        if (shown >= (options_.verbose ? 64u : 4u) && !is_context(f)) {
           ++cut;
           continue;
         }
@@ -215,7 +215,7 @@ class TextPage : Ink {
     std::size_t n = 0, cut = 0;
     for (const json& e : member(f, "evidence")) {
       if (!options_.verbose && places.count(key(e)) != 0) continue;
-      if (n >= (options_.verbose ? 16u : 2u)) {
+      if (n >= (options_.verbose ? 16u : is_context(f) ? 3u : 2u)) {
         ++cut;
         continue;
       }

@@ -918,10 +918,11 @@ void Database::each_checkpoint(const std::function<void(const CheckpointRow&)>& 
 }
 
 std::vector<StartMarkRow> Database::start_marks() const {
-  std::vector<StartMarkRow> out;
-  Select<StartMarkRow> select(impl_->db.get(), "ORDER BY rowid");
-  while (auto row = select.next()) out.push_back(std::move(*row));
-  return out;
+  return all_rows<StartMarkRow>(impl_->db.get());
+}
+
+std::vector<LastLineRow> Database::last_lines() const {
+  return all_rows<LastLineRow>(impl_->db.get());
 }
 
 const Database::Impl::Stretches& Database::Impl::steps_of(MemberId member) {

@@ -128,6 +128,7 @@ class Database {
   // Checkpoints in the order of the members: every rank of a large job may print each of them.
   void each_checkpoint(const std::function<void(const CheckpointRow&)>& take) const;
   std::vector<StartMarkRow> start_marks() const;  // in the order of reading
+  std::vector<LastLineRow> last_lines() const;    // in the order of reading
   StepTable steps(MemberId member) const;         // all completed steps that one log reports
   SeriesPoints points(SeriesId series) const;     // all samples of one, in the order of the member
 

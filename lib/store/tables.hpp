@@ -26,6 +26,7 @@ CULPRIT_TABLE(ExitRow, "exit_status");
 CULPRIT_TABLE(ProgressRow, "iteration");
 CULPRIT_TABLE(CheckpointRow, "checkpoint");
 CULPRIT_TABLE(StartMarkRow, "start_mark");
+CULPRIT_TABLE(LastLineRow, "last_line");
 CULPRIT_TABLE(OutcomeRow, "check_outcome");
 CULPRIT_TABLE(IdentityRow, "identity");
 CULPRIT_TABLE(ConfigRow, "config_item");
@@ -245,6 +246,13 @@ void columns(V& v, OutcomeRow& r) {
   v("task", r.task);
   v("hosts", r.hosts);
   v("passed", r.passed);
+}
+
+template <class V>
+void columns(V& v, LastLineRow& r) {
+  place_of(v, r.place);
+  v("before_line", r.before);
+  v("text", r.text);
 }
 
 template <class V>

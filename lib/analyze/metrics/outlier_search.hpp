@@ -25,6 +25,7 @@ struct MetricOutlier {
   // Within the crowd's band, and not what these metrics of the same entity say (relations.hpp):
   // `crowd` is what they say.
   std::vector<std::string> against = {};
+  Nanoseconds covered = 0;  // the last sample that anybody has of this metric; 0: not known
 };
 
 struct MetricCommon {

@@ -30,6 +30,8 @@ struct Lead {
   Text advice;
   std::vector<Evidence> evidence;
   std::vector<std::string> findings;
+  std::set<std::string> entities;  // whose metrics stand out
+  std::size_t crowd = 0;           // the others like them
 };
 
 std::string id_of(const MetricOutlier& o) {
@@ -204,10 +206,45 @@ class Joined {
     const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) {
       return other.confidence >= best.confidence - 0.05 && differ(best, other);
     });
-    if (tie)
+    const std::set<Host> machines = tie ? held_down(leads, best) : std::set<Host>();
+    if (!machines.empty())
+      several_stand_out(leads, machines, f, slow);
+    else if (tie)
       several_alike(leads, best, f);
     else
       one_stands_out(leads, best, f, slow);
+  }
+
+  // Machines that are alike in what holds them down, by their own metrics: each slows the job. Empty
+  // where one of the suspects is known by something else, or is half of them.
+  std::set<Host> held_down(const std::vector<Lead>& leads, const Lead& best) const {
+    std::set<Host> out;
+    for (const Lead& lead : leads) {
+      if (lead.confidence < best.confidence - 0.05) continue;
+      if (!lead.metric || lead.own_work || !lead.host || lead.entities.size() < 2) return {};
+      out.insert(*lead.host);
+    }
+    const std::size_t all = std::max(facts_.hosts.size(), job_hosts_.size());
+    return out.size() * 2 < all ? out : std::set<Host>();
+  }
+
+  static void several_stand_out(const std::vector<Lead>& leads, const std::set<Host>& machines,
+                                Finding& f, SlowFacts& slow) {
+    const Lead& best = leads.front();
+    f.subject = {SubjectKind::group, fmt::format("{}", fmt::join(machines, ", "))};
+    f.hosts.assign(machines.begin(), machines.end());
+    f.confidence = best.confidence;
+    f.advice = best.advice;
+    slow.reason = best.reason;
+    slow.hardware = true;
+    f.why = say(Phrase::suspect_does, f.subject.id, best.reason) + say(Phrase::in_same_stretch);
+    for (const Lead& lead : leads) {
+      if (!lead.host || machines.count(*lead.host) == 0) continue;
+      f.evidence.insert(f.evidence.end(), lead.evidence.begin(),
+                        lead.evidence.begin() + static_cast<std::ptrdiff_t>(
+                                                    std::min<std::size_t>(lead.evidence.size(), 2)));
+      f.leads_to.insert(f.leads_to.end(), lead.findings.begin(), lead.findings.end());
+    }
   }
 
   static void several_alike(const std::vector<Lead>& leads, const Lead& best, Finding& f) {
@@ -319,10 +356,14 @@ class Joined {
                const std::optional<Nanoseconds>& end, bool later) const {
     // What left the crowd with the slow stretch explains it; what was so all the time does not.
     if (start && end)
-      for (const MetricOutlier& o : outliers_)
+      for (const MetricOutlier& o : outliers_) {
+        // Metrics that end within the stretch say nothing of its rest.
+        const Nanoseconds told =
+            o.covered == 0 ? *end : std::min(*end, std::max(o.covered, o.outlier.end));
         if (o.known != nullptr &&
-            overlap(*start, *end, o.outlier.start, o.outlier.end) >= params_.matching)
+            overlap(*start, told, o.outlier.start, o.outlier.end) >= params_.matching)
           add_metric(leads, o);
+      }
     for (const MetricOutlier& o : readings_)
       if (!o.evidence.empty() && may_explain(o, start, end, later)) add_metric(leads, o);
   }
@@ -374,6 +415,8 @@ class Joined {
         known->reason += say(Phrase::and_metric_of, o.outlier.entity, reason);
     }
     if (!own_times) known->metric = true;
+    known->entities.insert(o.outlier.entity);
+    known->crowd = std::max(known->crowd, o.outlier.size);
     std::string advice = o.known->advice;
     if (const std::size_t at = advice.find("{host}"); at != std::string::npos)
       advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
@@ -461,12 +504,18 @@ class Joined {
   }
 
   void settle(std::vector<Lead>& leads) const {
-    // Everything slow everywhere is nobody's fault: more than a quarter of the machines cannot all
-    // be the odd one.
+    // Everything slow everywhere is nobody's fault: more than a quarter of the machines, or of the
+    // devices that were compared, cannot all be the odd ones.
     std::set<Host> hosts;
-    for (const Lead& lead : leads)
+    std::size_t entities = 0, crowd = 0;
+    for (const Lead& lead : leads) {
       if (lead.host) hosts.insert(*lead.host);
-    if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1)
+      entities += lead.entities.size();
+      crowd = std::max(crowd, lead.crowd);
+    }
+    const bool few_devices = entities > hosts.size() && entities * 4 <= crowd;
+    if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1 &&
+        !few_devices)
       std::erase_if(leads, [](const Lead& lead) { return !lead.own_work; });
     sort_by(leads, [](const Lead& a) { return std::tuple(-a.confidence, a.subject); });
     if (leads.size() > params_.most) leads.resize(params_.most);

@@ -90,6 +90,7 @@ struct Outcome {
   std::string_view reject;               // stable code: the line is of this format and broken
   bool judge = false;  // the rules should see the line although none of their rarer words is in it
   bool speaks_of_error = false;  // kept for the leads when no rule knows the line
+  bool begins_exception = false;
 };
 
 struct Recogniser {

@@ -152,6 +152,16 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
   reading_.sink.put(ClockRow{place, found, {}, 0, {}, first ? "first" : "last"});
 }
 
+void TextReader::keep_last_lines(std::string_view bytes, const Candidate& candidate) {
+  constexpr std::size_t kEnough = 2'048;
+  const std::string_view here = bytes.substr(0, candidate.begin);
+  const Place at{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin, 0};
+  if (here.size() >= kEnough || tail_.empty())
+    last_lines_.trouble(here, at);
+  else
+    last_lines_.trouble(tail_ + std::string(here), at);
+}
+
 void TextReader::keep_first_clocks(std::string_view bytes) {
   std::size_t at = 0;
   for (std::uint64_t n = 1; n <= 64 && at < bytes.size(); ++n) {
@@ -252,6 +262,7 @@ Outcome TextReader::ask_recognisers(const RecogniserSet& wanted, const TextLine&
     all.used = all.used || outcome.used || outcome.assembler != nullptr;
     all.judge = all.judge || outcome.judge;
     all.speaks_of_error = all.speaks_of_error || outcome.speaks_of_error;
+    all.begins_exception = all.begins_exception || outcome.begins_exception;
     if (!outcome.reject.empty()) reject(line, outcome.reject);
     if (outcome.assembler == nullptr) return;
     if (running_.size() >= kAssemblersAtOnce) {
@@ -265,6 +276,7 @@ Outcome TextReader::ask_recognisers(const RecogniserSet& wanted, const TextLine&
 
 void TextReader::keep_event(const TextLine& line, const rules::Match& match) {
   EventRow row = make_event(line, match, reading_);
+  trouble_ = trouble_ || (row.severity >= Severity::distributed && row.role != Role::advice);
   if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl &&
       waiting_.size() < kWaitingAtOnce)
     waiting_.push_back({std::move(row), kLinesToWait});
@@ -302,6 +314,7 @@ bool TextReader::count_suppressed(const TextLine& line, const rules::Match& matc
 }
 
 void TextReader::look(const TextLine& line, const Candidate* candidate) {
+  trouble_ = false;
   if (!waiting_.empty()) settle_waiting(line);
   if (join_partial(line)) return;
   if (feed_assemblers(line)) {
@@ -317,6 +330,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   }
   const Outcome said = ask_recognisers(candidate->recognisers | every_line_.recognisers, line);
   bool used = said.used;
+  trouble_ = said.begins_exception;
   std::optional<rules::Match> asked;
   const bool judged = candidate->judged != nullptr && candidate->judged->match;
   std::optional<rules::Said> named;
@@ -332,6 +346,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
     used = count_suppressed(line, *match) || used;
   } else if ((said.speaks_of_error || leads(named)) && rules_ && !used && !match) {
     if (auto row = error_line(line, named, reading_)) {
+      trouble_ = true;
       storms_.add(std::move(*row), reading_.sink);
       keep_clock(line);
       used = true;
@@ -442,6 +457,7 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
           raw,
           line},
          &candidate);
+    if (trouble_ && reading_.text_kind != "kernel") keep_last_lines(bytes, candidate);
     position = candidate.begin + candidate.length;
     seen = candidate.newlines_before;
     if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r'))
@@ -496,6 +512,8 @@ void TextReader::record(const Place& place, std::string_view text, const line::P
 
 void TextReader::finish() {
   if (!tail_.empty()) keep_edge_time(tail_, false);
+  if (rules_ && reading_.text_kind != "kernel")
+    last_lines_.finish(tail_, {member_, lines_ + 1, bytes_, 0}, reading_.sink);
   for (Running& running : running_) running.assembler->finish(reading_);
   running_.clear();
   for (const auto& [stream, partial] : partial_)

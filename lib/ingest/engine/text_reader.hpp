@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ingest/engine/events.hpp"
+#include "ingest/engine/last_lines.hpp"
 #include "ingest/engine/scan.hpp"
 
 namespace culprit::ingest {
@@ -56,6 +57,7 @@ class TextReader {
   void keep_clock(const TextLine& line);
   void keep_first_clocks(std::string_view bytes);
   void keep_edge_time(std::string_view bytes, bool first);
+  void keep_last_lines(std::string_view bytes, const Candidate& candidate);
   void keep_printed_zone(std::string_view head, const line::Prefix& prefix);
 
   const Scanner& scanner_;
@@ -110,6 +112,8 @@ class TextReader {
   std::uint64_t clocks_kept_ = 0;
   bool open_line_ = false;
   std::string tail_;  // the end of what was read
+  LastLines last_lines_;
+  bool trouble_ = false;  // the line that was looked at last is one
 };
 
 }  // namespace culprit::ingest

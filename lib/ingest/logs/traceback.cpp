@@ -253,6 +253,7 @@ Outcome read_traceback(const TextLine& line, Reading&) {
   if (contains(line.line.message, "traceback : ")) return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<TracebackAssembler>(line);
+  outcome.begins_exception = true;
   return outcome;
 }
 
