@@ -71,6 +71,23 @@ bool named_alike(const std::string& a, const std::string& b) {
          std::equal(one + 1, a.end(), other + 1);
 }
 
+// Whose name says so, and that end before all other output begins; nullopt for its beginning: there
+// is none of these.
+std::optional<Nanoseconds> begin_after_named(const Facts& facts, std::span<const OutputSpan> output,
+                                             std::map<MemberId, Earlier>& earlier) {
+  std::optional<Nanoseconds> begun;
+  const auto named = [&](const OutputSpan& s) {
+    const MemberRow* m = facts.member(s.member);
+    return m != nullptr && of_earlier_run(m->path);
+  };
+  for (const OutputSpan& s : output)
+    if (!named(s)) begun = std::min(begun.value_or(s.first), s.first);
+  if (!begun) return std::nullopt;
+  for (const OutputSpan& s : output)
+    if (named(s) && s.ended && s.last < *begun) earlier[s.member] = {s.last, *begun};
+  return earlier.empty() ? std::nullopt : begun;
+}
+
 // Logs without any time, and the last of them by name ends in an exception: how the runs before it
 // ended is another question.
 void leave_undated_runs(Facts& facts, std::span<const OutputSpan> output) {
@@ -110,6 +127,11 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
     for (const MemberId member : output_of_jobs_before(facts, job_in_question(facts)))
       earlier.try_emplace(member, Earlier{*facts.job_start - kMinute - 1, *facts.job_start});
     return date(facts, earlier);
+  }
+  if (const auto begun = begin_after_named(facts, output, earlier)) {
+    date(facts, earlier);
+    facts.job_start = *begun;
+    return;
   }
   std::map<std::pair<std::optional<Host>, std::string>, std::vector<OutputSpan>> alike;
   for (const OutputSpan& s : output)

@@ -36,7 +36,7 @@ struct PathTable {
   Pattern devices_like;          // machines and devices are both called so: "gpu-01", "train-04"
   Pattern never_hosts_like;      // not even in a folder of hosts
   Pattern one_per_machine_like;  // files of which a machine has one
-  Pattern job_output_like, other_programs_like, records_like;
+  Pattern job_output_like, other_programs_like, earlier_runs_like, records_like;
 };
 
 const PathTable& path_table() {
@@ -60,6 +60,7 @@ const PathTable& path_table() {
     table.job_output_like = compiled("job_output_like");
     table.records_like = compiled("records_like");
     table.other_programs_like = compiled("other_programs_like");
+    table.earlier_runs_like = compiled("earlier_runs_like");
     for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
     return table;
   }();
@@ -483,6 +484,11 @@ bool named_as_record(std::string_view path) {
 bool of_other_program(std::string_view path) {
   return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
                                 path_table().other_programs_like->expression());
+}
+
+bool of_earlier_run(std::string_view path) {
+  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
+                                path_table().earlier_runs_like->expression());
 }
 
 }  // namespace culprit::analyze

@@ -153,7 +153,8 @@ Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::in
   };
   Evidence out = facts.evidence({series.member, natural(line), natural(offset), 0},
                                 fmt::format("{}", printed));
-  out.reading = fmt::format("{} of {} at {}", series.name, entity_name(series), iso_utc(time));
+  out.reading = fmt::format("{} of {}", series.name, entity_name(series));
+  if (time != kNoValue) out.reading += fmt::format(" at {}", iso_utc(time));
   return out;
 }
 

@@ -90,8 +90,8 @@ Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Fi
   f.role = Role::advice;
   f.outcome = Outcome::fired;
   f.confidence = confidence::kMemoryGrows;
-  f.start = shown.front().time;
-  f.end = shown.back().time;
+  const bool dated = shown.front().series->clock != Clock::local_no_date;
+  if (dated) f.start = shown.front().time, f.end = shown.back().time;
   f.count = found.machines.size();
   std::set<Host> hosts;
   for (const auto& run : found.machines)
@@ -105,7 +105,8 @@ Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Fi
                 found.measured);
   f.why = say(Phrase::leak_looks_like_this);
   for (const Sample& s : {shown.front(), shown.back()})
-    f.evidence.push_back(evidence_of_sample(facts, *s.series, s.line, s.offset, s.value, s.time));
+    f.evidence.push_back(evidence_of_sample(facts, *s.series, s.line, s.offset, s.value,
+                                            dated ? s.time : kNoValue));
   return f;
 }
 
@@ -139,13 +140,14 @@ std::vector<Finding> memory_growth(const Facts& facts, const rules::Catalogue& c
     const auto match = catalogue.find(s.name, s.unit);
     if (!match || match->metric->exhausts == rules::MetricTrend::none) continue;
     const auto offset = facts.clock_offset(s.member, s.clock);
-    if (!offset) continue;
+    // The times of a day that nothing names still stand in their order.
+    if (!offset && s.clock != Clock::local_no_date) continue;
     Measured& metric = metrics.try_emplace(s.name, Measured{*match, {}}).first->second;
     std::vector<Sample>& samples = metric.machines[entity_name(s)];
     const SeriesPoints points = load(s.id);
     for (std::size_t i = 0; i < points.times.size(); ++i)
       if (points.times[i] != kNoValue && !std::isnan(points.values[i]))
-        samples.push_back({points.times[i] + *offset, points.values[i], &s,
+        samples.push_back({points.times[i] + offset.value_or(0), points.values[i], &s,
                            points.lines.empty() ? 0 : points.lines[i],
                            points.offsets.empty() ? 0 : points.offsets[i]});
   }

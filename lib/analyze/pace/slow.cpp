@@ -357,11 +357,13 @@ class Joined {
     // What left the crowd with the slow stretch explains it; what was so all the time does not.
     if (start && end)
       for (const MetricOutlier& o : outliers_) {
-        // Metrics that end within the stretch say nothing of its rest.
+        // Metrics that end within the stretch say nothing of its rest, and must have left the crowd
+        // as it began.
         const Nanoseconds told =
             o.covered == 0 ? *end : std::min(*end, std::max(o.covered, o.outlier.end));
+        const double least = told < *end ? params_.matching_begin : params_.matching;
         if (o.known != nullptr &&
-            overlap(*start, told, o.outlier.start, o.outlier.end) >= params_.matching)
+            overlap(*start, told, o.outlier.start, o.outlier.end) >= least)
           add_metric(leads, o);
       }
     for (const MetricOutlier& o : readings_)

@@ -31,7 +31,8 @@ struct SlowJobParams {
   double transient_share = 0.05;  // of the job's time: what cost less and is over accuses nobody
   double matching =
       0.5;  // overlap of a metric's interval with the slow one, intersection over union
-  std::size_t most = 8;  // suspects told
+  double matching_begin = 0.8;  // the same, where the metric is not known to the interval's end
+  std::size_t most = 8;         // suspects told
 };
 
 // What the interval cost, ms: the excess of its rows, each for the iterations it stands for (a log

@@ -69,6 +69,11 @@ constexpr NameWord kStepNamesWords[] = {
     {"node", KeyRole::host, 2},
     {"pod", KeyRole::host, 1},
     {"instance", KeyRole::host, 1},
+    {"machine", KeyRole::host, 1},
+    {"server", KeyRole::host, 1},
+    {"node_ip", KeyRole::host, 1},
+    {"host_ip", KeyRole::host, 1},
+    {"ip", KeyRole::host, 1},
     {"pod_name", KeyRole::host, 1},
     {"gpu", KeyRole::gpu, 1},
     {"gpu_id", KeyRole::gpu, 2},
@@ -228,6 +233,10 @@ bool moment(std::string_view text, Timestamp& time) {
     return true;
   }
   if (Timestamp read; line::parse_sheet(text, read) == text.size() && !text.empty()) {
+    time = read;
+    return true;
+  }
+  if (Timestamp read; !text.empty() && line::parse_time_of_day(text, read) == text.size()) {
     time = read;
     return true;
   }

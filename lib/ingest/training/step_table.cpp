@@ -1,4 +1,5 @@
-// CSV and TSV with a header: a column of steps or times, and columns of numbers. Three shapes: wide
+// CSV and TSV with a header: a column of steps or times, or what somebody read once of each machine
+// or rank, and columns of numbers. Three shapes: wide
 // (a column is a metric), long (the name of the metric stands in a column of its own; logs of
 // collective calls are of this shape, with the operation for a name), and wandb's exports, whose
 // columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an
@@ -68,7 +69,7 @@ struct Layout {
   char separator = ',';
   std::vector<StepColumn> columns;
   std::size_t metric = kNone, amount = kNone, operation = kNone, bytes = kNone, group = kNone;
-  bool step = false, time = false, several_runs = false;
+  bool step = false, time = false, owner = false, several_runs = false;
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   bool is_long() const { return metric != kNone && amount != kNone; }
@@ -109,6 +110,8 @@ Layout layout_of(std::string_view header, std::string_view base) {
     switch (c.meaning.role) {
       case KeyRole::step: out.step = true; break;
       case KeyRole::time: out.time = true; break;
+      case KeyRole::host:
+      case KeyRole::rank: out.owner = true; break;
       case KeyRole::metric: take(out.metric); break;
       case KeyRole::amount: take(out.amount); break;
       case KeyRole::operation: take(out.operation); break;
@@ -153,7 +156,8 @@ bool sniff_step_table(const Head& head) {
   while (remark(header) && !rest.empty()) header = next();
   if (header.empty()) return false;
   const Layout layout = layout_of(header, base);
-  if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (!layout.step && !layout.time))
+  const bool once = !layout.step && !layout.time;
+  if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (once && !layout.owner))
     return false;
   // A header is words.
   for (const StepColumn& column : layout.columns) {
@@ -167,7 +171,7 @@ bool sniff_step_table(const Head& head) {
     const std::string_view line = next();
     if (line.empty() || line == header || (cut && rows > 0)) continue;
     ++rows;
-    bool axis = false, number = false;
+    bool axis = once, number = false;
     const bool closed =
         each_cell(line, layout.separator, [&](std::size_t i, std::string_view cell) {
           if (i >= layout.columns.size()) return;
