@@ -190,6 +190,27 @@ Text shared_fault(const Walk& w, const Cause& c) {
 
 }  // namespace
 
+// GPUs that report the fault that came first.
+static std::size_t gpus_alike(const Cause& c) {
+  std::set<Subject> gpus;
+  for (const Finding* f : c.findings)
+    if (f->subject.kind == SubjectKind::gpu && f->event_class == c.findings.front()->event_class)
+      gpus.insert(f->subject);
+  return gpus.size();
+}
+
+// Cards do not break together: what they share is to be looked at, and no card is accused.
+static Answer of_whole_machine(Walk& w, const Cause& c, std::size_t gpus) {
+  Verdict& v = w.verdict;
+  const Finding& f = *c.findings.front();
+  v.action = Action::checks;
+  v.precision = Precision::candidates;
+  target(v, {SubjectKind::job, "job"}, confidence::kUnnamedMachine, ids(c.findings));
+  v.summary = say(Phrase::several_gpus_alike, gpus, inside(f.title), at(c.start)) + in_its_words(f);
+  advise(v, c);
+  return taken(say(Phrase::class_without_host, f.event_class));
+}
+
 Answer critical_errors(Walk& w) {
   const Cause* c = w.best(CauseKind::machine);
   if (c == nullptr) {
@@ -218,6 +239,8 @@ Answer critical_errors(Walk& w) {
     advise(v, *c);
     return taken(say(Phrase::class_without_host, f.event_class));
   }
+  if (const std::size_t alike = gpus_alike(*c); c->hosts.empty() && alike > 1)
+    return of_whole_machine(w, *c, alike);
   if (!c->start && c->hosts.size() > 1 &&
       std::none_of(by_class.begin(), by_class.end(),
                    [&](const auto& one) { return one.second.size() == c->hosts.size(); }))

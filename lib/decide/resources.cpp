@@ -45,7 +45,8 @@ const Finding* growth_before(const Case& c, const Cause& cause, const Finding& f
     if (!growth.hosts.empty() && !cause.hosts.empty() &&
         std::ranges::none_of(cause.hosts, in_growth))
       return false;
-    return !cause.start || (*growth.start < *cause.start && *cause.start < *growth.end + kHour);
+    return !cause.start || !growth.start ||
+           (*growth.start < *cause.start && *cause.start < *growth.end + kHour);
   };
   for (const Finding& one : c.findings)
     if (one.analysis == Analysis::growth && one.outcome == Outcome::fired && led_to_it(one))

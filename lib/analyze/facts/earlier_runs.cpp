@@ -128,15 +128,12 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
       earlier.try_emplace(member, Earlier{*facts.job_start - kMinute - 1, *facts.job_start});
     return date(facts, earlier);
   }
-  if (const auto begun = begin_after_named(facts, output, earlier)) {
-    date(facts, earlier);
-    facts.job_start = *begun;
-    return;
-  }
+  const std::optional<Nanoseconds> after_named = begin_after_named(facts, output, earlier);
   std::map<std::pair<std::optional<Host>, std::string>, std::vector<OutputSpan>> alike;
   for (const OutputSpan& s : output)
     if (const MemberRow* m = facts.member(s.member);
-        m != nullptr && m->duplicate_of == 0 && !m->rank && !m->local_rank)
+        m != nullptr && m->duplicate_of == 0 && !m->rank && !m->local_rank &&
+        earlier.count(s.member) == 0)
       alike[{m->host, name_without_numbers(m->path)}].push_back(s);
   const std::set<MemberId> failed = failed_output(facts);
   // The last run began after all that is earlier had paused, and before any of its own files.
@@ -159,10 +156,12 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
   const bool runs_on = std::any_of(output.begin(), output.end(), [&](const OutputSpan& s) {
     return s.first < paused && s.last > paused;
   });
-  if (before_last.empty() || paused > begun || runs_on) return;
-  for (const OutputSpan& s : before_last) earlier[s.member] = {s.last, paused};
+  const bool in_runs = !before_last.empty() && paused <= begun && !runs_on;
+  if (in_runs)
+    for (const OutputSpan& s : before_last) earlier[s.member] = {s.last, paused};
+  if (earlier.empty()) return;
   date(facts, earlier);
-  facts.job_start = begun;
+  facts.job_start = in_runs ? begun : *after_named;
 }
 
 }  // namespace culprit::analyze

@@ -37,6 +37,13 @@ std::string stream_of(const line::Prefix& prefix) {
 
 using line::digit;
 
+// "# dmesg | grep -i xid" of a session that somebody pasted: what was typed is no event.
+bool typed_command(std::string_view raw) {
+  static const re2::RE2 kTyped(
+      R"(^(?:\S{0,80}[@:]\S{0,120})?[$#>%] ?(?:sudo )?(?:dmesg|journalctl|[ef]?grep|rg|cat|zcat|tail|head|less|awk|sed|ssh|pdsh|kubectl|nvidia-smi|for |while )\b)");
+  return raw.size() < 1024 && re2::RE2::PartialMatch({raw.data(), raw.size()}, kTyped);
+}
+
 // Whether a line is worth looking at for what the grammar says of it alone.
 bool leads(const std::optional<rules::Said>& named) {
   return named && named->speaker->severe && named->reason->role != rules::ReasonRole::advice &&
@@ -339,6 +346,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   if ((said.judge || named) && rules_ && !judged)
     asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
+  if (match && reading_.pack.is_event(*match) && typed_command(line.raw)) return;
   if (match && reading_.pack.is_event(*match)) {
     keep_event(line, *match);
     used = true;
