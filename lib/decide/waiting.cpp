@@ -516,9 +516,15 @@ Answer stuck_group(Walk& w) {
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
       if (rank_alone(*s)) names.push_back(waiter_name(*s));
     }
-    v.summary = say(Phrase::nothing_collected_of,
-                    hang_of(f).standing ? say(Phrase::hung_others_wait) : say(Phrase::if_it_waited),
-                    names.empty() ? Text(f.subject.id) : list(names));
+    const bool standing = hang_of(f).standing;
+    v.summary =
+        names.empty() && !hang_of(f).operation.empty()
+            ? say(Phrase::nothing_collected_of_others,
+                  say(standing ? Phrase::it_hung : Phrase::if_it_hung), hang_of(f).operation,
+                  std::max<std::int64_t>(1, hang_of(f).waiting))
+            : say(Phrase::nothing_collected_of,
+                  say(standing ? Phrase::hung_others_wait : Phrase::if_it_waited),
+                  names.empty() ? Text(f.subject.id) : list(names));
     if (hang_of(f).standing) v.summary += since(w);
     if (hosts.size() == 1) look_at(v, hosts);
     next(v, NextKind::collect,

@@ -661,6 +661,19 @@ Text lead(const StackReport& stacks) {
   return all;
 }
 
+// Where most trainers stand, which says no more than that; "" = not in one place.
+Text most_stand(const StackReport& stacks) {
+  constexpr std::size_t kFrames = 3;
+  if (stacks.groups.empty()) return {};
+  const StackGroup& most = stacks.groups.front();
+  const auto& frames = stacks.normal.stacks[most.stack];
+  if (most.role != "trainer" || frames.empty() || 2 * most.processes <= stacks.trainers) return {};
+  std::string place;
+  for (std::size_t i = 0; i < std::min(kFrames, frames.size()); ++i)
+    place += (i == 0 ? "" : " < ") + stacks.normal.names[frames[frames.size() - 1 - i]];
+  return say(Phrase::most_stand_in, most.processes, stacks.trainers, place);
+}
+
 // Why there can be no hang at the moment of the dumps; "" = there can be one.
 Text moved(const Facts& facts, const CollectiveReport& collectives, const StackReport& stacks,
            const HangWord& word, const HangParams& params) {
@@ -907,7 +920,8 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     // whose dump failed.
     if (!shown.one || !facts.exits.empty() ||
         (!facts.progress.empty() && (shown.computing || shown.unheard)))
-      return none(Outcome::not_enough_evidence, say(Phrase::snapshot_tells_not));
+      return none(Outcome::not_enough_evidence,
+                  say(Phrase::snapshot_tells_not) + most_stand(stacks));
     certainty = params.snapshot;
   }
   std::vector<Suspect> suspects =
