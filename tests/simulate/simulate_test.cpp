@@ -1,0 +1,121 @@
+// Every kind can be told, the same way twice, and its truth and data satisfy their schemas.
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "model/json.hpp"
+#include "schema/schema.hpp"
+#include "simulate/bundle.hpp"
+
+namespace culprit::simulate {
+namespace {
+
+using nlohmann::json;
+
+void expect_valid(const json& document, const char* schema) {
+  const json rules = json::parse(schema::text(schema));
+  for (const auto& violation : schema::validate(document, rules))
+    ADD_FAILURE() << schema << " " << violation.path << ": " << violation.reason;
+}
+
+Incident told(const Kind& kind, std::uint64_t seed, Size size = {}) {
+  auto incident = simulate(kind, size, seed);
+  EXPECT_TRUE(incident) << kind.name;
+  return incident ? std::move(*incident) : Incident{};
+}
+
+TEST(Kinds, SatisfyTheirSchema) {
+  std::set<std::string> names;
+  for (const Kind& kind : kinds()) {
+    expect_valid({{"kinds", {kind.data}}}, "simulate-v1.json");
+    EXPECT_TRUE(names.insert(kind.name).second) << kind.name << " is there twice";
+  }
+  EXPECT_GE(names.size(), 24u);
+  json any = kinds().front().data;
+  for (const auto& [name, events] : scenes().items()) {
+    any["events"] = events;
+    expect_valid({{"kinds", {any}}}, "simulate-v1.json");
+  }
+  any["guitly"] = "host";
+  EXPECT_FALSE(
+      schema::validate({{"kinds", {any}}}, json::parse(schema::text("simulate-v1.json"))).empty());
+}
+
+TEST(Kinds, SayScenesThatThereAre) {
+  for (const Kind& kind : kinds())
+    for (const json& event : kind.data.value("events", json::array()))
+      if (event.contains("scene")) {
+        EXPECT_TRUE(scenes().contains(event["scene"].get<std::string>())) << kind.name;
+      }
+}
+
+TEST(Simulate, EveryKindHasATruthAndKnowsItsWords) {
+  for (const Kind& kind : kinds())
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const Incident incident = told(kind, seed);
+      expect_valid(json::parse(incident.truth.dump()), "truth-v1.json");
+      const json truth = json::parse(incident.truth.dump());
+      for (const json& host : truth["guilty"]["hosts"])
+        for (const json& innocent : truth["innocent"]) EXPECT_NE(host, innocent) << kind.name;
+      EXPECT_EQ(truth["guilty"]["hosts"].empty(), kind.data["guilty"] == "none") << kind.name;
+      EXPECT_EQ(truth["why"].get<std::string>().find('{'), std::string::npos) << truth["why"];
+      EXPECT_GT(incident.files.size(), 3u) << kind.name;
+      for (const auto& [path, bytes] : incident.files) {
+        EXPECT_FALSE(bytes.empty()) << kind.name << " " << path;
+        if (path.ends_with(".gz")) continue;
+        EXPECT_EQ(bytes.find("{?"), std::string::npos)
+            << kind.name << " " << path << ": " << bytes.substr(bytes.find("{?"), 20);
+        EXPECT_EQ(path.find(kind.name), std::string::npos) << "the path tells the kind: " << path;
+      }
+    }
+}
+
+TEST(Simulate, TheSameSeedGivesTheSameBytes) {
+  for (const Kind& kind : kinds()) {
+    const Incident one = told(kind, 7), again = told(kind, 7), other = told(kind, 8);
+    EXPECT_EQ(one.files, again.files) << kind.name;
+    EXPECT_EQ(one.truth, again.truth) << kind.name;
+    EXPECT_NE(one.files, other.files) << kind.name;
+  }
+}
+
+TEST(Draws, OfOnePurposeDoNotMoveThoseOfAnother) {
+  Dice dice(3);
+  const std::uint64_t noise = dice.fork("noise").next();
+  dice.next();
+  EXPECT_EQ(Dice(3).fork("noise").next(), noise);
+  EXPECT_NE(Dice(3).fork("other").next(), noise);
+}
+
+TEST(Simulate, TakesTheWantedSize) {
+  const Kind& kind = *find_kind("gpu-lost");
+  const json truth = json::parse(told(kind, 1, {3, 12}).truth.dump());
+  EXPECT_EQ(truth["drawn"]["hosts"], 3);
+  EXPECT_EQ(truth["drawn"]["ranks"], 12);
+  EXPECT_EQ(truth["innocent"].size(), 2u);
+  EXPECT_EQ(json::parse(told(kind, 1, {0, 20}).truth.dump())["drawn"]["hosts"], 4);
+  EXPECT_EQ(json::parse(told(kind, 1, {40, 0}).truth.dump())["drawn"]["ranks"], 320);
+}
+
+TEST(Simulate, RefusesAnImpossibleSize) {
+  const Kind& kind = *find_kind("leaf-congested");
+  EXPECT_EQ(simulate(kind, {2, 0}, 1).error().what,
+            "'leaf-congested' needs at least 4 hosts, not 2");
+  EXPECT_EQ(simulate(kind, {5, 12}, 1).error().what,
+            "12 ranks do not divide among 5 hosts with 1 to 8 each");
+  EXPECT_EQ(simulate(kind, {4, 64}, 1).error().kind, ErrorKind::usage);
+}
+
+TEST(Simulate, AStoppedHostSaysNothingMore) {
+  const Kind& kind = *find_kind("kernel-panic");
+  const Incident incident = told(kind, 5);
+  const std::string host = incident.truth["guilty"]["hosts"][0].get<std::string>();
+  std::string console;
+  for (const auto& [path, bytes] : incident.files)
+    if (path.find("serial-console") != std::string::npos) console = path;
+  EXPECT_NE(console.find(host), std::string::npos);
+  EXPECT_EQ(incident.files.count("hosts/" + host + "/date.txt"), 0u);
+}
+
+}  // namespace
+}  // namespace culprit::simulate
