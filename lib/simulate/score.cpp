@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kScores[] = {"exact", "open", "wrong", "accused", "none"};
+constexpr std::string_view kScoreNames[] = {"exact", "open", "wrong", "accused", "none"};
 constexpr std::size_t kMostCompared = 3;  // of a differential
 
 std::string first_label(const std::string& host) { return host.substr(0, host.find('.')); }
@@ -62,14 +62,8 @@ Score score_of(const Hypothesis& hypothesis, const Truth& truth) {
 
 void count(Tally& tally, const Scored& one) {
   ++tally.all;
+  ++tally.of[static_cast<std::size_t>(one.score)];
   tally.among_three += one.among_three ? 1 : 0;
-  switch (one.score) {
-    case Score::exact: ++tally.exact; break;
-    case Score::open: ++tally.open; break;
-    case Score::wrong: ++tally.wrong; break;
-    case Score::accused: ++tally.accused; break;
-    case Score::none: ++tally.none; break;
-  }
 }
 
 void count(Bin& bin, const Scored& one) {
@@ -134,7 +128,7 @@ Hypothesis hypothesis_of(const json& one, const json& hosts) {
 
 }  // namespace
 
-std::string_view name(Score score) { return kScores[static_cast<std::size_t>(score)]; }
+std::string_view name(Score score) { return kScoreNames[static_cast<std::size_t>(score)]; }
 
 Result<Truth> truth_of(const std::string& text, const std::string& file, std::string bundle) {
   CULPRIT_TRY(document, schema::parse_strict(text, file));

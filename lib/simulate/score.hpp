@@ -2,6 +2,7 @@
 // what a stated confidence is worth. Of any analyser; it knows nothing of how an answer was found.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,6 +43,8 @@ struct Answer {
 // accuses nobody; accused: an innocent machine is isolated or repaired; wrong: the rest; none: no
 // answer. Each answer is one of them.
 enum class Score { exact, open, wrong, accused, none };
+inline constexpr Score kScores[] = {Score::exact, Score::open, Score::wrong, Score::accused,
+                                    Score::none};
 std::string_view name(Score score);
 
 struct Scored {
@@ -52,7 +55,9 @@ struct Scored {
 };
 
 struct Tally {
-  std::int64_t all = 0, exact = 0, among_three = 0, open = 0, wrong = 0, accused = 0, none = 0;
+  std::int64_t all = 0, among_three = 0;
+  std::array<std::int64_t, 5> of{};  // each Score; their sum is `all`
+  std::int64_t count(Score score) const { return of[static_cast<std::size_t>(score)]; }
 };
 
 // Answers with about the same stated confidence.

@@ -12,9 +12,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json tally_json(const Tally& t) {
-  return {{"all", t.all},   {"exact", t.exact}, {"among_three", t.among_three},
-          {"open", t.open}, {"wrong", t.wrong}, {"accused", t.accused},
-          {"none", t.none}};
+  Json out{{"all", t.all}, {"among_three", t.among_three}};
+  for (const Score score : kScores) out[std::string(name(score))] = t.count(score);
+  return out;
 }
 
 Json bins_json(const std::vector<Bin>& bins, bool stated) {
@@ -28,8 +28,9 @@ Json bins_json(const std::vector<Bin>& bins, bool stated) {
 }
 
 std::string row_of(std::string_view label, const Tally& t) {
-  return fmt::format("  {:<24} {:>5} {:>6} {:>6} {:>6} {:>6} {:>8} {:>6}\n", label, t.all, t.exact,
-                     t.among_three, t.open, t.wrong, t.accused, t.none);
+  return fmt::format("  {:<24} {:>5} {:>6} {:>6} {:>6} {:>6} {:>8} {:>6}\n", label, t.all,
+                     t.count(Score::exact), t.among_three, t.count(Score::open),
+                     t.count(Score::wrong), t.count(Score::accused), t.count(Score::none));
 }
 
 std::string calibration(const char* title, const std::vector<Bin>& bins, bool stated) {

@@ -43,15 +43,16 @@ class Story {
     const Nanoseconds last = last_time();
     for (const json& noise : world()["noise"]) {
       if (!meant(noise)) continue;
+      // Machines live longer than the job; nobody trains any more once progress has ended.
       const bool kernel = noise["in"] == "kernel";
-      const Nanoseconds from = kernel ? cast_.begin - kDay : cast_.begin + 30 * kSecond;
+      const Nanoseconds from = cast_.begin + (kernel ? -kDay : 2 * kMinute);
+      const Nanoseconds to = noise.contains("before")
+                                 ? cast_.begin - noise["before"].get<int>() * kSecond
+                                 : (kernel || noise["in"] == "ctl" ? last : cast_.until);
+      if (to <= from) continue;
       for (const Speaker who : cast_.speakers(noise["who"].get<std::string>())) {
         const double count = noise["count"].get<double>() * 2 * dice_.unit();
-        const int times =
-            static_cast<int>(count) + (dice_.chance(count - std::floor(count)) ? 1 : 0);
-        // Nobody trains any more once progress has ended.
-        const Nanoseconds to =
-            std::max(from + 1, kernel || noise["in"] == "ctl" ? last : cast_.until);
+        const int times = static_cast<int>(count + dice_.unit());
         for (int i = 0; i < times; ++i)
           say(noise, who,
               from + static_cast<Nanoseconds>(dice_.unit() * static_cast<double>(to - from)));
@@ -103,8 +104,11 @@ class Story {
  private:
   bool meant(const json& event) const {
     if (!event.contains("on")) return true;
-    return event["on"] == "direct" ? cast_.layout.value("direct", false)
-                                   : event["on"] == cast_.scheduler();
+    const json& on = event["on"];
+    if (on == "direct" || on == "launcher")
+      return cast_.scheduler() == "slurm" &&
+             cast_.layout.value("direct", false) == (on == "direct");
+    return on == cast_.scheduler();
   }
 
   void happen(const json& event, Nanoseconds from) {
@@ -119,6 +123,7 @@ class Story {
 
   void say(const json& event, Speaker who, Nanoseconds at) {
     const Nanoseconds boot = event.value("boot", false) ? at - 2 * kSecond : 0;
+    at += dice_.between(0, 999'999);
     for (const json& text : event["say"]) {
       put(text.get<std::string>(), event["in"].get<std::string>(), who, at, nullptr, boot);
       at += dice_.between(200, 4000) * 1000;
@@ -130,7 +135,6 @@ class Story {
     const bool its = place == "rank" || place == "agent" || place == "kernel";
     if (who.host == cast_.guilty.host && its && at >= mute_ && boot == 0) return;
     if (cast_.data().value("bare", false) && (place == "kernel" || place == "ctl")) return;
-    at += dice_.between(0, 999'999);
     lines_.push_back({at, who, place, fill(cast_, text, {who, at, own, boot}, dice_), boot});
   }
 
@@ -180,7 +184,7 @@ std::vector<Step> steps_of(Cast& cast, const Dice& dice) {
 
 std::vector<Line> tell(Cast& cast, const std::vector<Step>& steps, const Dice& dice) {
   Story story(cast, dice);
-  story.events(world()["start"], cast.begin);
+  story.events(cast.data().contains("start") ? cast.data()["start"] : world()["start"], cast.begin);
   story.progress(steps);
   if (cast.data().contains("events")) story.events(cast.data()["events"], cast.onset);
   story.ordinary_lines();

@@ -66,6 +66,7 @@ std::optional<std::string> time_word(std::string_view name, Nanoseconds time, in
                        ms);
   if (name == "hm") return clock.substr(0, 5);
   if (name == "time") return clock;
+  if (name == "epoch") return std::to_string(time / 1'000'000);
   if (name == "boot") return fmt::format("{:.6f}", static_cast<double>(time - boot) / 1e9);
   return {};
 }
@@ -195,6 +196,11 @@ std::string fill(const Cast& cast, std::string_view text, const Moment& moment, 
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t open = std::min(text.find('{', at), text.size());
     out += text.substr(at, open - at);
+    if (text.substr(open, 2) == "{{") {
+      out += '{';
+      at = open + 2;
+      continue;
+    }
     const std::size_t close = text.find('}', open);
     if (close == text.npos) return out += text.substr(open);
     std::string_view name = text.substr(open + 1, close - open - 1);

@@ -4,6 +4,7 @@
 //   {g.word}        of the guilty speaker; {p.word} of its peer, {f.word} of who fails first there
 //   {speaker:LEVEL} the beginning of a line as this speaker writes it in this job
 //   {n:LOW:HIGH} {f:LOW:HIGH} {hex:DIGITS}  drawn
+//   {{                                      a brace
 //   {word>8} {word<8} {word~8}              to the right, to the left, with zeros in front
 #pragma once
 

@@ -75,11 +75,11 @@ TEST(Score, SumsAndCalibration) {
       c.verdict, {Action::none, {}}, {Action::none, {}}, {Action::rollback, {}}};  // the fourth
   const Scores scores = score(truths, {c, b, a});
   EXPECT_EQ(scores.total.all, 4);
-  EXPECT_EQ(scores.total.exact, 1);
+  EXPECT_EQ(scores.total.count(Score::exact), 1);
   EXPECT_EQ(scores.total.among_three, 2);
-  EXPECT_EQ(scores.total.open, 1);
-  EXPECT_EQ(scores.total.accused, 1);
-  EXPECT_EQ(scores.total.none, 1);
+  EXPECT_EQ(scores.total.count(Score::open), 1);
+  EXPECT_EQ(scores.total.count(Score::accused), 1);
+  EXPECT_EQ(scores.total.count(Score::none), 1);
   ASSERT_EQ(scores.confidence.size(), 2u);
   EXPECT_EQ(scores.confidence[1].label, "0.90 to 1");
   EXPECT_EQ(scores.confidence[1].all, 2);
