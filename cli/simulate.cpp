@@ -108,8 +108,9 @@ Result<Exit> run_simulate(const Arguments& arguments) {
     CULPRIT_TRY(incident, simulate::simulate(*plan[i].kind, size, plan[i].seed));
     CULPRIT_CHECK(simulate::write(incident, out / fmt::format("incident-{:04}", i + 1)));
   }
-  print(fmt::format("{} incidents of {} kinds in {}; `culprit score {}` judges the answers\n",
-                    plan.size(), kinds.size(), out.string(), shell_quoted(out.string())));
+  print(fmt::format("{} incident{} of {} kind{} in {}; `culprit score {}` judges the answers\n",
+                    plan.size(), plan.size() == 1 ? "" : "s", kinds.size(),
+                    kinds.size() == 1 ? "" : "s", out.string(), shell_quoted(out.string())));
   return Exit::finished;
 }
 

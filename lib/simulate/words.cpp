@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "model/hostlist.hpp"
 #include "model/number.hpp"
 
 namespace culprit::simulate {
@@ -18,57 +17,27 @@ constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr const char* kDays[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
 
-struct Clockwork {
-  CivilDate date;
-  std::int64_t days, hour, minute, second, nanos;
-};
-
-Clockwork taken_apart(Nanoseconds ns) {
-  const std::int64_t days = ns / kDay, rest = ns % kDay;
-  return {civil_from_days(days), days,          rest / kHour, rest / kMinute % 60,
-          rest / kSecond % 60,   rest % kSecond};
-}
-
-// "t.NAME": a time as one kind of log prints it.
+// "t.NAME": a time as one kind of log prints it, by the patterns of world.json. Those that end
+// with Z are in UTC.
 std::optional<std::string> time_word(std::string_view name, Nanoseconds time, int zone_s,
                                      Nanoseconds boot) {
-  const bool utc = name == "z" || name == "zs" || name == "cri";
-  const Clockwork at = taken_apart(time + (utc ? 0 : zone_s * kSecond));
-  const std::string day =
-      fmt::format("{:04}-{:02}-{:02}", at.date.year, at.date.month, at.date.day);
-  const std::string clock = fmt::format("{:02}:{:02}:{:02}", at.hour, at.minute, at.second);
-  const char* month = kMonths[at.date.month - 1];
-  const std::int64_t ms = at.nanos / 1'000'000, us = at.nanos / 1000;
-  if (name == "iso") return day + "T" + clock;
-  if (name == "sec") return day + " " + clock;
-  if (name == "under") return day + "_" + clock;
-  if (name == "py") return fmt::format("{} {},{:03}", day, clock, ms);
-  if (name == "us") return fmt::format("{} {}.{:06}", day, clock, us);
-  if (name == "ms") return fmt::format("{}T{}.{:03}", day, clock, ms);
-  if (name == "z") return fmt::format("{}T{}.{:03}Z", day, clock, ms);
-  if (name == "zs") return fmt::format("{}T{}Z", day, clock);
-  if (name == "cri") return fmt::format("{}T{}.{:09}Z", day, clock, at.nanos);
-  if (name == "tz")
-    return fmt::format("{}T{}{}{:02}:{:02}", day, clock, zone_s < 0 ? '-' : '+',
-                       std::abs(zone_s) / 3600, std::abs(zone_s) / 60 % 60);
-  if (name == "torch")
-    return fmt::format("{}{:02} {}.{:09}", at.date.month, at.date.day, clock, at.nanos);
-  if (name == "glog")
-    return fmt::format("{:02}{:02} {}.{:03}000", at.date.month, at.date.day, clock, ms);
-  if (name == "syslog") return fmt::format("{} {:2} {}", month, at.date.day, clock);
-  if (name == "ctime")
-    return fmt::format("{} {} {:2} {} {}", kDays[at.days % 7], month, at.date.day, clock,
-                       at.date.year);
-  if (name == "sel")
-    return fmt::format("{:02}/{:02}/{} | {}", at.date.month, at.date.day, at.date.year, clock);
-  if (name == "smi")
-    return fmt::format("{}/{:02}/{:02} {}.{:03}", at.date.year, at.date.month, at.date.day, clock,
-                       ms);
-  if (name == "hm") return clock.substr(0, 5);
-  if (name == "time") return clock;
-  if (name == "epoch") return std::to_string(time / 1'000'000);
-  if (name == "boot") return fmt::format("{:.6f}", static_cast<double>(time - boot) / 1e9);
-  return {};
+  const auto& clocks = world()["clocks"];
+  const auto found = clocks.find(std::string(name));
+  if (found == clocks.end()) return {};
+  const auto& pattern = found->get_ref<const std::string&>();
+  const Nanoseconds local = time + (pattern.ends_with('Z') ? 0 : zone_s * kSecond);
+  const std::int64_t days = local / kDay, rest = local % kDay, nanos = rest % kSecond;
+  const CivilDate date = civil_from_days(days);
+  return fmt::format(
+      fmt::runtime(pattern), fmt::arg("Y", date.year), fmt::arg("M", date.month),
+      fmt::arg("D", date.day), fmt::arg("h", rest / kHour), fmt::arg("m", rest / kMinute % 60),
+      fmt::arg("s", rest / kSecond % 60), fmt::arg("ms", nanos / 1'000'000),
+      fmt::arg("us", nanos / 1000), fmt::arg("ns", nanos),
+      fmt::arg("month", kMonths[date.month - 1]), fmt::arg("day", kDays[days % 7]),
+      fmt::arg("epoch_ms", time / 1'000'000),
+      fmt::arg("uptime", static_cast<double>(time - boot) / 1e9),
+      fmt::arg("zone", fmt::format("{}{:02}:{:02}", zone_s < 0 ? '-' : '+', std::abs(zone_s) / 3600,
+                                   std::abs(zone_s) / 60 % 60)));
 }
 
 std::string hosts_of_leaf(const Cast& cast, const std::string& leaf) {

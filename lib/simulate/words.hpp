@@ -1,6 +1,6 @@
 // Templates of lines: "{rank}", "{t.iso}", "{nccl:WARN}" and the other words in braces.
 //
-//   {word}          of the moment's own words, of its time (t.*), of its speaker, of the job
+//   {word}          of the moment's own words, of its time (t.CLOCK), of its speaker, of the job
 //   {g.word}        of the guilty speaker; {p.word} of its peer, {f.word} of who fails first there
 //   {speaker:LEVEL} the beginning of a line as this speaker writes it in this job
 //   {n:LOW:HIGH} {f:LOW:HIGH} {hex:DIGITS}  drawn

@@ -76,6 +76,18 @@ awk -F, '$2 ~ /^(clean-finish|time-limit|cancelled|preemption|silence)$/ && $3 =
   on && $1 == "all" { for (i = 2; i <= 8; ++i) if ($i != sum[i]) { print "column " i " does not add up"; bad = 1 } }
   END { exit bad || sum[2] == 0 }' || complain "the sums do not add up"
 
+# A bundle as an archive has the same answer, and one incident is a folder of incidents, too.
+mkdir packed
+cp a/incident-0001/truth.json packed/
+(cd a/incident-0001 && tar -czf ../../packed/bundle.tar.gz bundle)
+"$culprit" score packed --format csv | cut -d, -f2-7 | tail -1 >one
+sed -n 2p scores.csv | cut -d, -f2-7 | cmp -s - one || complain "an archive has another answer: $(cat one)"
+rm packed/bundle.tar.gz
+"$culprit" score packed >/dev/null 2>err && complain "a truth without a bundle was accepted"
+grep -q 'no bundle beside' err || complain "no reason for a truth without a bundle: $(cat err)"
+[ "$("$culprit" score b --out reports --format json | grep -c '"result"')" = "$kinds" ] || complain "no result for each bundle in JSON"
+[ -f reports/bundles/incident-0001/report.html ] || complain "--out kept no reports"
+
 # The truth as an answer.
 {
   echo bundle,action,blamed,confidence
