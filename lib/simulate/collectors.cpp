@@ -25,7 +25,9 @@ class Collector {
     if (spec_["per"] == "job") return write({0, -1});
     for (const Speaker host : cast_.speakers("hosts"))
       // A machine that died answers no collector.
-      if (!cast_.data().contains("mute") || host.host != cast_.guilty.host) write(host);
+      if (host.host != cast_.guilty.host || !cast_.data().contains("mute") ||
+          cast_.data().value("returns", false))
+        write(host);
   }
 
  private:
