@@ -118,10 +118,12 @@ Hypothesis hypothesis_of(const json& one, const json& hosts) {
     const auto kind = term_named<SubjectKind>(target["kind"].get<std::string>());
     const std::string id = target["id"].get<std::string>();
     const std::string host = id.substr(0, id.find_first_of("/:"));
-    if (kind == SubjectKind::rank) out.blamed.push_back("rank " + id);
-    if (kind == SubjectKind::host || kind == SubjectKind::gpu || kind == SubjectKind::nic ||
-        (kind == SubjectKind::config && contains(hosts, json(host))))
-      out.blamed.push_back(host);
+    const bool machine = kind == SubjectKind::host || kind == SubjectKind::gpu ||
+                         kind == SubjectKind::nic ||
+                         (kind == SubjectKind::config && contains(hosts, json(host)));
+    if (kind != SubjectKind::rank && !machine) continue;
+    const std::string name = machine ? host : "rank " + id;
+    if (!contains(out.blamed, name)) out.blamed.push_back(name);
   }
   return out;
 }

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "model/contains.hpp"
-#include "model/sort.hpp"
 #include "simulate/words.hpp"
 
 namespace culprit::simulate {

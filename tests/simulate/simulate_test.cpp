@@ -36,6 +36,10 @@ TEST(Kinds, SatisfyTheirSchema) {
     any["events"] = events;
     expect_valid({{"kinds", {any}}}, "simulate-v1.json");
   }
+  any["events"] = world()["start"];
+  any["collect"] = json::array();
+  for (const json& collector : world()["collectors"]) any["collect"].push_back(collector["id"]);
+  expect_valid({{"kinds", {any}}}, "simulate-v1.json");
   any["guitly"] = "host";
   EXPECT_FALSE(
       schema::validate({{"kinds", {any}}}, json::parse(schema::text("simulate-v1.json"))).empty());
