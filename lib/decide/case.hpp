@@ -47,6 +47,7 @@ struct Case {
   std::optional<Evidence> closing = {};    // the framework's last word on a run that went well
   std::optional<Nanoseconds> closing_time = {};
   bool closing_of_launcher = false;  // said after all processes had ended
+  bool recorded_failed = false;      // the scheduler's record: it failed
   bool completed = false;            // a closing line of the framework or the scheduler's COMPLETED
   std::size_t hosts_with_output = 0;  // of which it holds training output
   std::size_t hosts_heard = 0;        // of which the bundle holds any word of their own

@@ -58,13 +58,16 @@ Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Fi
 // connections along, and the machine lives on.
 bool process_ended_there(const Walk& w, const Finding& diag) {
   constexpr Nanoseconds kClocks = 2 * kSecond;
+  constexpr Nanoseconds kPolled = 10 * kSecond;  // a launcher looks after its processes so often
   return diag.host &&
          std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [&](const ExitFact& x) {
            // SIGABRT and SIGTERM come of what others failed with.
            const std::int64_t signal = signal_of(x.code);
            if (x.code == 0 || signal == 6 || signal == 15 || x.host != diag.host) return false;
-           if (x.time && diag.start) return *x.time <= *diag.start + diag.uncertainty + kClocks;
-           return signal == 7 || signal == 9 || signal == 11;
+           const bool killed = signal == 7 || signal == 9 || signal == 11;
+           if (x.time && diag.start)
+             return *x.time <= *diag.start + diag.uncertainty + (killed ? kPolled : kClocks);
+           return killed;
          });
 }
 

@@ -144,6 +144,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
     if (f.analysis == Analysis::hang && f.outcome == Outcome::fired && !(zero && !stood_proven(f)))
       return say(Phrase::ranks_were_waiting);
   if (worst != 0) return say(Phrase::process_ended_with, worst);
+  if (w.incident.recorded_failed) return say(Phrase::recorded_as_failed);
   if (trouble && !zero) return say(Phrase::logs_tell_of_failure);
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::collectives && f.outcome == Outcome::not_enough_evidence && !zero &&
@@ -293,6 +294,25 @@ Answer dumps_only(Walk& w) {
   return taken(f->why);
 }
 
+// The last steps took longer than all before, when the logs were collected.
+static const Finding* slow_tail(const Walk& w) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::slow && f.event_class == "slow/tail") return &f;
+  return nullptr;
+}
+
+static Answer slow_at_the_end(Walk& w, const Finding& tail) {
+  Verdict& v = w.verdict;
+  v.action = Action::investigate;
+  v.precision = Precision::candidates;
+  v.symptom = Symptom::mfu_decline;
+  target(v, {SubjectKind::job, "job"}, confidence::kLead, {tail.id});
+  v.summary = say(Phrase::slow_when_collected, tail.why);
+  next(v, NextKind::collect, say(Phrase::collect_step_parts));
+  next(v, NextKind::collect, say(Phrase::collect_stacks_while_slow));
+  return taken(tail.why);
+}
+
 Answer no_failure(Walk& w) {
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   for (const Finding& f : w.incident.findings)
@@ -306,6 +326,8 @@ Answer no_failure(Walk& w) {
   // Somebody dumped stacks of a job that prints no error, and one rank stands where no other does.
   const Finding* dumps = undecided(w);
   if (dumps != nullptr && !lead(*dumps).empty()) return logs_end(w, leads);
+  if (const Finding* tail = slow_tail(w); tail != nullptr && !ended_well(w))
+    return slow_at_the_end(w, *tail);
   nothing_failed(w);
   w.verdict.summary = say(Phrase::no_failure_shown);
   const Case& c = w.incident;

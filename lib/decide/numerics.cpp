@@ -260,11 +260,19 @@ Answer diverged(Walk& w) {
   }
   if (failed_diagnostic(w) != nullptr || fired(w, Trait::replicas_differ) != nullptr)
     return ruled_out(say(Phrase::computes_wrongly_somewhere));
-  const auto rose =
-      std::find_if(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-        return f.analysis == Analysis::divergence && f.outcome == Outcome::fired &&
-               f.event_class == "loss_diverged";
-      });
+  const auto diverging = [&](std::string_view event_class) {
+    return std::find_if(w.incident.findings.begin(), w.incident.findings.end(),
+                        [&](const Finding& f) {
+                          return f.analysis == Analysis::divergence &&
+                                 f.outcome == Outcome::fired && f.event_class == event_class;
+                        });
+  };
+  // What was done to the training explains more than how its loss went then.
+  auto rose = diverging("learning_rate_jumped");
+  if (rose == w.incident.findings.end() ||
+      (w.incident.first_nan &&
+       std::get<DivergenceFacts>(rose->facts).from > *w.incident.first_nan))
+    rose = diverging("loss_diverged");
   if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
   const auto& facts = std::get<DivergenceFacts>(rose->facts);
   Verdict& v = w.verdict;

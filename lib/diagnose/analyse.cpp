@@ -7,6 +7,7 @@
 #include "analyze/hang/collectives.hpp"
 #include "analyze/faults/drift.hpp"
 #include "analyze/pace/divergence.hpp"
+#include "analyze/pace/learning_rate.hpp"
 #include "analyze/pace/loss_spikes.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
@@ -39,6 +40,17 @@ std::vector<TimePart> time_parts(const analyze::Facts& facts, const Pace& pace) 
                                {"between steps", p.between_steps}, {"start-up", p.start_up},
                                {"after the last step", p.after},   {"unexplained", p.unexplained}};
   std::erase_if(out, [](const TimePart& part) { return part.time <= 0; });
+  return out;
+}
+
+// What the steps say of a training that left its way.
+std::vector<Finding> divergence_of(const store::Database& db, const analyze::Facts& facts,
+                                   const Pace& pace, std::span<const Finding> all) {
+  std::vector<Finding> out = analyze::divergence_findings(facts, pace.steps, all);
+  for (auto more : {analyze::loss_spike_findings(facts, pace.steps),
+                    analyze::learning_rate_jump(
+                        facts, [&](SeriesId id) { return db.points(id); })})
+    std::ranges::move(more, std::back_inserter(out));
   return out;
 }
 
@@ -103,8 +115,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough))
     CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
                                                               pace.parts, outliers, all)));
-  CULPRIT_CHECK(keep(Analysis::divergence, analyze::divergence_findings(facts, pace.steps, all)));
-  CULPRIT_CHECK(keep(Analysis::divergence, analyze::loss_spike_findings(facts, pace.steps)));
+  CULPRIT_CHECK(keep(Analysis::divergence, divergence_of(db, facts, pace, all)));
   if (!facts.outcomes.empty()) CULPRIT_CHECK(keep(Analysis::outcomes, outcomes_of(facts)));
   return all;
 }

@@ -117,6 +117,7 @@ decide::Case case_of(const Resolved& resolved) {
   incident.job_hosts = analyze::hosts_of_job(facts);
   incident.storage_servers = analyze::storage_servers(facts);
   incident.completed = analyze::job_completed(facts);
+  incident.recorded_failed = analyze::recorded_failed(facts);
   if (const EventRow* e = analyze::closing_line(facts); e != nullptr) {
     incident.closing = facts.evidence(e->place, e->message);
     incident.closing_time = e->time_ns;

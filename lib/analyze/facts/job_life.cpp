@@ -93,15 +93,14 @@ std::vector<Host> storage_servers(const Facts& facts) {
 namespace {
 
 // The scheduler's record of the job. "4711.batch" and "4711.0" are steps of job 4711.
-bool scheduler_says_completed(const Facts& facts) {
+std::string recorded_state(const Facts& facts) {
   const std::string job = job_of_all_output(facts);
-  if (job.empty()) return false;
-  bool completed = false;
+  std::string out;
   for (const ConfigRow& c : facts.configs)
-    if (c.name == "slurm.job.state" && c.value.starts_with(job + " ") &&
+    if (!job.empty() && c.name == "slurm.job.state" && c.value.starts_with(job + " ") &&
         facts.counts(facts.member(c.place.member)))
-      completed = c.value.compare(job.size() + 1, 9, "COMPLETED") == 0;
-  return completed;
+      out = c.value.substr(job.size() + 1);
+  return out;
 }
 
 }  // namespace
@@ -135,8 +134,10 @@ const EventRow* closing_line(const Facts& facts) {
 }
 
 bool job_completed(const Facts& facts) {
-  return scheduler_says_completed(facts) || closing_line(facts) != nullptr;
+  return recorded_state(facts).starts_with("COMPLETED") || closing_line(facts) != nullptr;
 }
+
+bool recorded_failed(const Facts& facts) { return recorded_state(facts).starts_with("FAILED"); }
 
 bool uses_gpus(const Facts& facts) {
   const auto of_gpu = [](const EventRow& e) { return e.traits.has(Trait::gpu_in_use); };

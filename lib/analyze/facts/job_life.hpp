@@ -20,6 +20,8 @@ const EventRow* closing_line(const Facts& facts);
 
 // A closing line of the framework, or the scheduler's COMPLETED.
 bool job_completed(const Facts& facts);
+// The scheduler's record of the job says that it failed.
+bool recorded_failed(const Facts& facts);
 
 // False when no line, setting or dump speaks of a GPU, CUDA or NCCL: advice about GPUs would be
 // noise then.

@@ -608,6 +608,19 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps,
   std::size_t longest = 0;
   for (const AttemptPace& a : report.attempts)
     if (a.judged && a.end - a.start > longest) longest = a.end - a.start, usual = a.baseline;
+  constexpr std::size_t kTail = 8;  // a checkpoint or an evaluation may take a few
+  if (!report.unconfirmed.empty() &&
+      report.unconfirmed.front().end - report.unconfirmed.front().start >= kTail) {
+    const SlowInterval& tail = report.unconfirmed.front();
+    f.outcome = Outcome::not_enough_evidence;
+    f.event_class = "slow/tail";
+    f.why = say(Phrase::slow_at_the_end, tail.end - tail.start, tail.factor);
+    for (const std::size_t i : {tail.start, tail.end - 1})
+      if (i < steps.size() && steps.place[i].line != 0)
+        f.evidence.push_back(
+            facts.evidence(steps.place[i], fmt::format("ms={:.6g}", steps.ms[i])));
+    return {f};
+  }
   if (steps.size() == 0)
     f.why = say(Phrase::no_step_durations);
   else if (!report.enough)

@@ -23,6 +23,7 @@ bool unit_of_figure(std::string_view text) {
 
 // Names that say what a number without a unit is.
 bool says_unit(std::string_view name) {
+  if (name == "lr" || name == "LR" || name.ends_with("learning_rate")) return true;
   for (const std::string_view word : {"time", "_ms", "_s", "mem", "rss", "tok", "samples", "tps"})
     if (contains(name, word)) return true;
   return false;
