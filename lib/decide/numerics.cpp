@@ -273,6 +273,7 @@ Answer diverged(Walk& w) {
       (w.incident.first_nan &&
        std::get<DivergenceFacts>(rose->facts).from > *w.incident.first_nan))
     rose = diverging("loss_diverged");
+  if (rose == w.incident.findings.end()) rose = diverging("gradients_grew");
   if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
   const auto& facts = std::get<DivergenceFacts>(rose->facts);
   Verdict& v = w.verdict;

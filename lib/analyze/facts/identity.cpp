@@ -860,10 +860,6 @@ class Resolution {
       if (m.host && hosts.count(*m.host) > 0 &&
           (training.count(m.id) > 0 || m.rank || m.local_rank))
         hosts[*m.host].has_log = true;
-    // One file for all ranks: NCCL prints the machine before each of its lines.
-    for (const auto& i : facts_.identities)
-      if (i.host && i.pid && i.source.starts_with("nccl") && hosts.count(*i.host) > 0)
-        hosts[*i.host].has_log = true;
     // A switch has a log too, and runs no ranks.
     for (const NetworkRow& n : facts_.networks)
       if (n.kind == "switch" && std::none_of(ranks_.begin(), ranks_.end(), [&](const auto& one) {

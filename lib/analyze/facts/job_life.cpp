@@ -137,7 +137,18 @@ bool job_completed(const Facts& facts) {
   return recorded_state(facts).starts_with("COMPLETED") || closing_line(facts) != nullptr;
 }
 
-bool recorded_failed(const Facts& facts) { return recorded_state(facts).starts_with("FAILED"); }
+// Of a job that was started again by hand the earlier record says nothing of the run in question.
+bool recorded_failed(const Facts& facts) {
+  const std::string job = job_of_all_output(facts);
+  std::string own, latest;
+  for (const ConfigRow& c : facts.configs) {
+    if (c.name != "slurm.job.start") continue;
+    const std::string start = c.value.substr(c.value.find(' ') + 1);
+    latest = std::max(latest, start);
+    if (c.value.starts_with(job + " ")) own = std::max(own, start);
+  }
+  return own == latest && recorded_state(facts).starts_with("FAILED");
+}
 
 bool uses_gpus(const Facts& facts) {
   const auto of_gpu = [](const EventRow& e) { return e.traits.has(Trait::gpu_in_use); };

@@ -47,6 +47,50 @@ bool rises(std::span<const double> loss, const DivergenceParams& params) {
   return true;
 }
 
+// The norms of the gradients grew from step to step before they were none, and far above what is
+// usual: all ranks sum their gradients, and a device that computes wrongly shows in one step.
+std::size_t growing_norms(const JobSteps& steps, const std::vector<std::size_t>& good,
+                          const DivergenceParams& params) {
+  std::vector<std::size_t> told;
+  for (const std::size_t i : good)
+    if (std::isfinite(steps.grad_norm[i]) && steps.grad_norm[i] > 0) told.push_back(i);
+  if (told.size() < params.least + params.norms) return 0;
+  std::vector<double> usual;
+  for (const std::size_t i : std::span(told).first(told.size() / 2))
+    usual.push_back(steps.grad_norm[i]);
+  if (steps.grad_norm[told.back()] < params.norm_rise * median_in_place(usual)) return 0;
+  std::size_t grew = 0;
+  for (std::size_t k = told.size() - 1; k > 0; --k, ++grew)
+    if (steps.grad_norm[told[k]] <= steps.grad_norm[told[k - 1]]) break;
+  return grew >= params.norms ? grew : 0;
+}
+
+Finding grown_norms(const Facts& facts, const JobSteps& steps,
+                    const std::vector<std::size_t>& good, std::size_t grew) {
+  const std::size_t from = good[good.size() - 1 - grew], to = good.back();
+  Finding f{.id = "divergence/gradients",
+            .analysis = Analysis::divergence,
+            .subject = {SubjectKind::job, "job"},
+            .event_class = "gradients_grew",
+            .symptom = Symptom::nan_value,
+            .severity = Severity::warning,
+            .role = Role::confirmation,
+            .scope = Scope::job_wide,
+            .confidence = confidence::kDiverged,
+            .title = say(Phrase::gradients_grew)};
+  f.count = grew;
+  f.why = say(Phrase::norm_grew_from_to, fmt::format("{:.4g}", steps.grad_norm[from]),
+              steps.iteration[from], fmt::format("{:.4g}", steps.grad_norm[to]),
+              steps.iteration[to]);
+  f.facts = DivergenceFacts{steps.iteration[from], steps.iteration[to], steps.grad_norm[from],
+                            steps.grad_norm[to]};
+  for (const std::size_t i : {from, to})
+    f.evidence.push_back(facts.evidence(
+        steps.place[i],
+        fmt::format("iteration={} grad_norm={:.6g}", steps.iteration[i], steps.grad_norm[i])));
+  return f;
+}
+
 // The program itself said that its numbers are none: losses may still be printed as numbers while
 // gradients overflow and the loss scale falls to its minimum.
 bool stopped_on_numbers(std::span<const Finding> classified) {
@@ -78,8 +122,11 @@ std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& ste
                  [&](std::size_t i) { return steps.loss[i]; });
   const std::vector<double> smooth = smoothed(loss, params.window);
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(smooth) - smooth.begin());
-  if (good.size() - lowest < params.least || !rises(std::span(smooth).subspan(lowest), params))
+  if (good.size() - lowest < params.least || !rises(std::span(smooth).subspan(lowest), params)) {
+    if (const std::size_t grew = growing_norms(steps, good, params); grew > 0)
+      return {grown_norms(facts, steps, good, grew)};
     return {};
+  }
 
   Finding f{.id = "divergence/loss",
             .analysis = Analysis::divergence,

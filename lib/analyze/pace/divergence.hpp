@@ -19,6 +19,8 @@ struct DivergenceParams {
   std::size_t parts = 5;   // of that stretch: the median rises from each to the next
   double rise = 0.25;      // of the lowest
   double noise = 5;        // times the usual distance of neighbours
+  std::size_t norms = 5;   // norms of gradients in a row, each above the one before
+  double norm_rise = 10;   // times the usual norm, at their end
 };
 
 // One finding, "divergence/loss", of the last run; none where the loss did not rise, or where loss

@@ -19,6 +19,18 @@ struct Head {
   }
 };
 
+// Whether all lines of the head are JSON objects, but for blank ones and one that the head cuts.
+inline bool only_objects(const Head& head) {
+  for (std::string_view rest = head.bytes; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view text = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    const std::size_t first = text.find_first_not_of("\xEF\xBB\xBF \t\r");
+    if (first != std::string_view::npos && text[first] != '{') return false;
+  }
+  return true;
+}
+
 struct Document {
   std::string_view name;
   std::string_view summary;

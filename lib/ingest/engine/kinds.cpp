@@ -199,7 +199,8 @@ bool metrics(const Head& head) {
     return true;
   if (ends(head.base(), {".prom", ".csv", ".tsv"})) return true;
   // JSON lines without a message: numbers for another analysis.
-  return starts(top, "{") && share_of_lines(
+  return starts(top, "{") && only_objects(head) &&
+         share_of_lines(
                                  head,
                                  [](std::string_view text) {
                                    line::Prefix of_record;

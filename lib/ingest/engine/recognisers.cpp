@@ -11,7 +11,7 @@ extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kS
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
     kGenericProgress, kStepTime, kProgressBar, kWorkBar, kFinished, kCheckpoint, kStartMark,
-    kEpochSteps, kVerl;
+    kEpochSteps, kVerl, kStepJson;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -50,6 +50,7 @@ constexpr const Recogniser* kAll[] = {
     &kStepTime,
     &kEpochSteps,
     &kVerl,
+    &kStepJson,
     &kProgressBar,
     &kWorkBar,
     &kFinished,

@@ -36,7 +36,8 @@ bool sniff_step_jsonl(const Head& head) {
     stepped += seen.step;
     told += seen.time || seen.figure;
   }
-  if (lines == 0 || good * 10 < lines * 8) return false;
+  // What a program prints between its records is read as a log.
+  if (lines == 0 || good * 10 < lines * 8 || !only_objects(head)) return false;
   return stepped > 0 || (told > 0 && (lines > 1 || named));
 }
 
