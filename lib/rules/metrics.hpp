@@ -91,6 +91,21 @@ class Catalogue {
   std::vector<Alias> patterns_;  // most fixed characters first
 };
 
+// Answers of a catalogue, each looked for once: a job has a hundred thousand series of few names.
+class FoundMetrics {
+ public:
+  explicit FoundMetrics(const Catalogue& catalogue) : catalogue_(catalogue) {}
+  const std::optional<MetricMatch>& find(const std::string& metric, const std::string& unit) {
+    const auto [it, fresh] = found_.try_emplace({metric, unit});
+    if (fresh) it->second = catalogue_.find(metric, unit);
+    return it->second;
+  }
+
+ private:
+  const Catalogue& catalogue_;
+  std::map<std::pair<std::string, std::string>, std::optional<MetricMatch>> found_;
+};
+
 // "MiB/s" to "B/s" is 1048576; none when they do not measure the same. "s/s" is a ratio.
 std::optional<double> unit_factor(std::string_view from, std::string_view to);
 

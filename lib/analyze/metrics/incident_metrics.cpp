@@ -220,11 +220,12 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
   using Gathered = std::map<std::pair<std::string, std::string>,
                             std::map<std::string, GatheredEntity>>;  // name, unit -> entity
   Gathered metrics, readings;
+  rules::FoundMetrics found(catalogue);
   for (const SeriesRow* row : series_by_member(facts)) {
     const SeriesRow& s = *row;
     if (!facts.counts(facts.member(s.member))) continue;
     const auto metric = metric_of(s);
-    const auto match = catalogue.find(metric.first, metric.second);
+    const auto& match = found.find(metric.first, metric.second);
     if (!match) {
       ++out.unknown;
       continue;

@@ -135,9 +135,10 @@ std::vector<Finding> memory_growth(const Facts& facts, const rules::Catalogue& c
     Machines machines;
   };
   std::map<std::string, Measured> metrics;
+  rules::FoundMetrics known(catalogue);
   for (const SeriesRow& s : facts.series) {
     if (!facts.counts(facts.member(s.member)) || s.gpu) continue;
-    const auto match = catalogue.find(s.name, s.unit);
+    const auto& match = known.find(s.name, s.unit);
     if (!match || match->metric->exhausts == rules::MetricTrend::none) continue;
     const auto offset = facts.clock_offset(s.member, s.clock);
     // The times of a day that nothing names still stand in their order.

@@ -31,6 +31,24 @@ inline bool only_objects(const Head& head) {
   return true;
 }
 
+// Whether of the lines of a head, at most so many, at least a share are of a kind. Most heads are
+// of no kind, and their first lines show it.
+class ShareOfLines {
+ public:
+  ShareOfLines(std::string_view bytes, int percent, std::int64_t at_most);
+  // One line more. False: no line that follows changes the answer.
+  bool take(bool good) {
+    ++lines_;
+    good_ += good;
+    return lines_ < most_ && (good_ + most_ - lines_) * 100 >= percent_ * most_;
+  }
+  bool reached() const { return lines_ > 0 && good_ * 100 >= percent_ * lines_; }
+
+ private:
+  std::int64_t percent_, most_;  // as many lines as there can be
+  std::int64_t lines_ = 0, good_ = 0;
+};
+
 struct Document {
   std::string_view name;
   std::string_view summary;

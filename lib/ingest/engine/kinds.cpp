@@ -35,33 +35,30 @@ std::string_view first_text_of(const Head& head) {
 }
 
 template <class Accept>
-int share_of_lines(const Head& head, Accept accept, int at_most = 64) {
-  int lines = 0;
-  int good = 0;
+bool share_of_lines(const Head& head, int percent, Accept accept, int at_most = 64) {
+  ShareOfLines share(head.bytes, percent, at_most);
   std::string_view rest = head.bytes;
-  while (!rest.empty() && lines < at_most) {
+  while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
     const std::string_view text = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.find_first_not_of(" \r\t") == std::string_view::npos) continue;
-    ++lines;
-    good += accept(text);
+    if (!share.take(accept(text))) break;
   }
-  return lines == 0 ? 0 : good * 100 / lines;
+  return share.reached();
 }
 
 bool own_report(const Head& head) { return bundle::is_own_report(head.bytes, head.whole); }
 
 bool kernel_log(const Head& head) {
-  return share_of_lines(head,
+  return share_of_lines(head, 60,
                         [](std::string_view text) {
                           const line::Line line = line::peel(text.substr(0, 512));
                           return line.prefix.kernel || line.prefix.unit == "kernel";
-                        }) >= 60 ||
-         (starts(head.base(), "dmesg") &&
-          share_of_lines(head, [](std::string_view text) {
+                        }) ||
+         (starts(head.base(), "dmesg") && share_of_lines(head, 60, [](std::string_view text) {
             return line::peel(text.substr(0, 512)).prefix.time.clock != Clock::none;
-          }) >= 60);
+          }));
 }
 
 bool fabric_manager(const Head& head) {
@@ -76,9 +73,9 @@ bool fabric_manager(const Head& head) {
 bool ipmi_sel(const Head& head) {
   static const re2::RE2 kLine(
       R"(^\s*[0-9a-f]+\s*\|\s*(?:\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2}-\d\d-\d{4}|Pre-Init)\s*\|)");
-  return share_of_lines(head, [](std::string_view text) {
-           return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLine);
-         }) >= 60;
+  return share_of_lines(head, 60, [](std::string_view text) {
+    return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLine);
+  });
 }
 
 bool smi_query(const Head& head) { return head_has(head, "==============NVSMI LOG=============="); }
@@ -135,8 +132,7 @@ bool stack_name(std::string_view path) {
 bool stack_dump(const Head& head) {
   if (head_has(head, "(most recent call last)") || head_has(head, "Fatal Python error: "))
     return false;
-  const int share = share_of_lines(head, stack_line);
-  if (share >= 70 || (share >= 30 && stack_name(head.path))) return true;
+  if (share_of_lines(head, stack_name(head.path) ? 30 : 70, stack_line)) return true;
   // A dumper that was refused, in place of its dump.
   const std::string_view top = first_text_of(head);
   return stack_name(head.path) &&
@@ -175,7 +171,7 @@ bool process_tree(const Head& head) {
     return true;
   if (head.base().find("pstree") != std::string_view::npos) return true;
   return (head_has(head, "|-") || head_has(head, "\xE2\x94\x9C\xE2\x94\x80")) &&
-         share_of_lines(head, tree_line) >= 80;
+         share_of_lines(head, 80, tree_line);
 }
 
 bool inspector(const Head& head) {
@@ -201,7 +197,7 @@ bool metrics(const Head& head) {
   // JSON lines without a message: numbers for another analysis.
   return starts(top, "{") && only_objects(head) &&
          share_of_lines(
-                                 head,
+                                 head, 90,
                                  [](std::string_view text) {
                                    line::Prefix of_record;
                                    return starts(text, "{") && !line::unwrap(text, of_record) &&
@@ -212,7 +208,7 @@ bool metrics(const Head& head) {
                                           text.find("\"error\"") == std::string_view::npos &&
                                           text.find("\":") != std::string_view::npos;
                                  },
-                                 16) >= 90;
+                                 16);
 }
 
 // It speaks of all jobs and nodes of the site, and is the log of none of them.
@@ -220,18 +216,18 @@ bool slurm_controller(const Head& head) {
   return (head_has(head, "JobId=") || head_has(head, "update_node: node")) &&
          (head_has(head, "_job_complete: ") || head_has(head, "_slurm_rpc_") ||
           head_has(head, "sched: ") || head_has(head, "sched/backfill: ")) &&
-         share_of_lines(head, [](std::string_view text) {
+         share_of_lines(head, 90, [](std::string_view text) {
            return starts(text, "[20") && text.find("] ") != std::string_view::npos;
-         }) >= 90;
+         });
 }
 
 // "./slurm-140022.out:[rank46]: ...": lines that a search found in files of that name.
 bool search_result(const Head& head) {
   static const re2::RE2 kHit(
       R"(^(?:\.{0,2}/)?[\w.+-]+(?:/[\w.+-]+)*\.(?:out|err|log|txt|journal)(?:\.\d+)?:(?:\d+:)?)");
-  return share_of_lines(head, [](std::string_view text) {
-           return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kHit);
-         }) >= 80;
+  return share_of_lines(head, 80, [](std::string_view text) {
+    return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kHit);
+  });
 }
 
 bool source_code(const Head& head) {
@@ -262,7 +258,7 @@ bool nccl_line(std::string_view text) {
   return false;
 }
 
-bool nccl_log(const Head& head) { return share_of_lines(head, nccl_line) >= 80; }
+bool nccl_log(const Head& head) { return share_of_lines(head, 80, nccl_line); }
 
 bool xorg_log(const Head& head) {
   return head_has(head, "X.Org X Server") || starts(head.base(), "Xorg.");
@@ -384,6 +380,14 @@ constexpr const Document* kDocuments[] = {&kManifest,
 std::span<const Document* const> documents() { return kDocuments; }
 std::span<const RecordText* const> record_texts() { return kRecordTexts; }
 std::span<const TextKind> text_kinds() { return kKinds; }
+
+ShareOfLines::ShareOfLines(std::string_view bytes, int percent, std::int64_t at_most)
+    : percent_(percent), most_(at_most) {
+  std::int64_t newlines = 0;
+  for (std::size_t at = 0; newlines < at_most && (at = bytes.find('\n', at)) != bytes.npos; ++at)
+    ++newlines;
+  most_ = std::min(at_most, newlines + 1);
+}
 
 Detected detect(const Head& head) {
   Detected out;

@@ -23,7 +23,11 @@ void each_text_line(std::string_view bytes, Visit visit) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
     std::string_view line = bytes.substr(at, end - at);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    visit(line, number, at);
+    if constexpr (std::is_same_v<decltype(visit(line, number, at)), bool>) {
+      if (!visit(line, number, at)) return;
+    } else {
+      visit(line, number, at);
+    }
     at = end + 1;
   }
 }
@@ -37,9 +41,9 @@ bool every_line_fits(const Head& head, Fits fits) {
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
     const bool cut = !head.whole && offset + line.size() + 1 >= head.bytes.size();
-    if (!all || text.empty() || cut) return;
+    if (text.empty() || cut) return true;
     any = true;
-    all = fits(text);
+    return all = fits(text);
   });
   return any && all;
 }

@@ -13,20 +13,17 @@ namespace culprit::ingest {
 inline constexpr std::size_t kSettingBytes = 8u << 20;
 inline constexpr std::size_t kSettingsPerFile = 20'000;
 
-// Lines of the head, in percent, that `accept` takes; empty lines and one that the head cuts are
-// left out.
+// Whether `accept` takes at least `percent` of the lines of the head; empty lines and one that the
+// head cuts are left out.
 template <class Accept>
-int setting_share(const Head& head, Accept accept) {
-  int lines = 0;
-  int good = 0;
+bool setting_share(const Head& head, int percent, Accept accept) {
+  ShareOfLines share(head.bytes, percent, 256);
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
-    if (lines >= 256 || trimmed(line).empty() ||
-        (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
-      return;
-    ++lines;
-    good += accept(line) ? 1 : 0;
+    if (trimmed(line).empty() || (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
+      return true;
+    return share.take(accept(line));
   });
-  return lines == 0 ? 0 : good * 100 / lines;
+  return share.reached();
 }
 
 inline Place line_place(const MemberRow& member, std::uint64_t number, std::size_t offset,

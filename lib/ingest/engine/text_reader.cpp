@@ -1,6 +1,7 @@
 #include "ingest/engine/text_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -137,26 +138,28 @@ void TextReader::keep_printed_zone(std::string_view head, const line::Prefix& pr
 
 // When the log begins and ends: the frame of the job, and the moment a host fell silent.
 void TextReader::keep_edge_time(std::string_view bytes, bool first) {
-  Timestamp found;
-  Place place{member_, lines_, bytes_, 0};
-  std::size_t at = 0;
-  for (int n = 0; n < 200 && at < bytes.size(); ++n) {
+  std::array<std::string_view, 200> lines;
+  std::size_t count = 0;
+  for (std::size_t at = 0; count < lines.size() && at < bytes.size();) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
-    const line::Line line =
-        line::peel(bytes.substr(at, std::min<std::size_t>(end - at, 1024)), habit_);
-    const Clock clock = line.prefix.time.clock;
-    if (clock == Clock::utc || clock == Clock::local || clock == Clock::local_no_year) {
-      found = line.prefix.time;
-      if (first) {
-        place.line = static_cast<std::uint64_t>(n) + 1;
-        place.offset = at;
-        break;
-      }
-    }
+    lines[count++] = bytes.substr(at, end - at);
     at = end + 1;
   }
-  if (found.clock == Clock::none) return;
-  reading_.sink.put(ClockRow{place, found, {}, 0, {}, first ? "first" : "last"});
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t n = first ? i : count - 1 - i;
+    line::peel(lines[n].substr(0, 1024), habit_, peeled_);
+    const Timestamp& time = peeled_.prefix.time;
+    if (time.clock != Clock::utc && time.clock != Clock::local &&
+        time.clock != Clock::local_no_year)
+      continue;
+    Place place{member_, lines_, bytes_, 0};
+    if (first) {
+      place.line = n + 1;
+      place.offset = static_cast<std::uint64_t>(lines[n].data() - bytes.data());
+    }
+    return reading_.sink.put(ClockRow{place, time, {}, 0, {}, first ? "first" : "last"});
+  }
+  if (first) without_time_ = bytes.size();
 }
 
 void TextReader::keep_last_lines(std::string_view bytes, const Candidate& candidate) {
@@ -519,7 +522,9 @@ void TextReader::record(const Place& place, std::string_view text, const line::P
 }
 
 void TextReader::finish() {
-  if (!tail_.empty()) keep_edge_time(tail_, false);
+  // Where no line prints the first time none prints the last.
+  if (!tail_.empty() && (bytes_ != without_time_ || bytes_ > tail_.size()))
+    keep_edge_time(tail_, false);
   if (rules_ && reading_.text_kind != "kernel")
     last_lines_.finish(tail_, {member_, lines_ + 1, bytes_, 0}, reading_.sink);
   for (Running& running : running_) running.assembler->finish(reading_);

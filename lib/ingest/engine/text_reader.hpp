@@ -111,7 +111,8 @@ class TextReader {
   std::uint64_t last_rejected_line_ = 0;
   std::uint64_t clocks_kept_ = 0;
   bool open_line_ = false;
-  std::string tail_;  // the end of what was read
+  std::uint64_t without_time_ = 0;  // so many bytes from the begin on print none
+  std::string tail_;                // the end of what was read
   LastLines last_lines_;
   bool trouble_ = false;  // the line that was looked at last is one
 };

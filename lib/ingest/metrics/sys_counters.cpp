@@ -129,9 +129,10 @@ class SysCounters final : public RecordReader {
 };
 
 bool sniff_sys_counters(const Head& head) {
-  int lines = 0, tree = 0, counters = 0;
+  ShareOfLines share(head.bytes, 60, 128);
+  int counters = 0;
   bool heading = false;
-  for (std::string_view rest = head.bytes; !rest.empty() && lines < 128;) {
+  for (std::string_view rest = head.bytes; !rest.empty();) {
     const std::size_t end = rest.find('\n');
     std::string_view text = line::trimmed(rest.substr(0, std::min<std::size_t>(end, 4096)));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
@@ -140,22 +141,21 @@ bool sniff_sys_counters(const Head& head) {
       heading = false;
       continue;
     }
-    ++lines;
     Counter counter;
     if (text.starts_with("==> ") && text.ends_with(" <==")) {
       text = text.substr(4, text.size() - 8);
       heading = true;
-      tree += of_tree(text);
       counters += counter_of(text, counter);
+      if (!share.take(of_tree(text))) break;
       continue;
     }
     take_host(text);
-    if (text.find(' ') < text.find('/')) continue;  // prose
-    const std::size_t colon = path_end(text);
-    tree += of_tree(text);
+    const bool prose = text.find(' ') < text.find('/');
+    const std::size_t colon = prose ? std::string_view::npos : path_end(text);
     counters += colon != std::string_view::npos && counter_of(text.substr(0, colon), counter);
+    if (!share.take(!prose && of_tree(text))) break;
   }
-  return counters > 0 && tree * 10 >= lines * 6;
+  return counters > 0 && share.reached();
 }
 
 std::unique_ptr<RecordReader> make_sys_counters(const Head&) {

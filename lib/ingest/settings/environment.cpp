@@ -49,7 +49,7 @@ bool sniff_environment(const Head& head) {
   if (head.base() == "environ") return false;  // process_file.cpp
   bool shell = false;
   bool rank = false;
-  const int share = setting_share(head, [&](std::string_view line) {
+  const bool enough = setting_share(head, 80, [&](std::string_view line) {
     std::string_view key, value;
     if (!split_assignment(line, key, value)) return false;
     shell = shell || key == "PATH" || key == "HOME" || key == "PWD" ||
@@ -57,7 +57,7 @@ bool sniff_environment(const Head& head) {
     rank = rank || key == "RANK" || key == "LOCAL_RANK" || key == "SLURM_PROCID";
     return upper_key(line) || key == "_" || islower(static_cast<unsigned char>(key[0]));
   });
-  return shell && !rank && share >= 80 && !contains(head.bytes, '\0');
+  return enough && shell && !rank && !contains(head.bytes, '\0');
 }
 
 std::string read_environment(std::string_view bytes, const MemberRow& member, Reading& reading) {

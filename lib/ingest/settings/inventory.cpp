@@ -47,19 +47,20 @@ InventoryColumns inventory_of(const Head& head) {
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
     const std::string_view text = trimmed(line);
     const bool cut = !head.whole && offset + line.size() + 1 >= head.bytes.size();
-    if (text.empty() || cut || !fits) return;
+    if (text.empty() || cut) return true;
     if (out.count == 0) {
       out = inventory_heading(text);
       fits = out.count > 0;
       for (std::size_t i = 0; i < out.count; ++i)
         if (i != out.host) out.addresses.push_back(i);
-      return;
+      return fits;
     }
     const auto cells = cells_of(text);
     fits = cells.size() == out.count && machine_name(cells[out.host]);
     if (fits)
       std::erase_if(out.addresses, [&](std::size_t i) { return !shaped_like_address(cells[i]); });
     ++rows;
+    return fits;
   });
   return fits && rows >= 2 && !out.addresses.empty() ? out : InventoryColumns{};
 }

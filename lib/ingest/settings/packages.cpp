@@ -106,18 +106,18 @@ enum class Form { none, dpkg, rpm, freeze, list };
 Form form_of(const Head& head) {
   Package package;
   if (head.bytes.starts_with("Desired=Unknown/Install") ||
-      setting_share(head, [&](std::string_view line) {
+      setting_share(head, 80, [&](std::string_view line) {
         return dpkg_line(line, package) && version_like(package.version);
-      }) >= 80)
+      }))
     return Form::dpkg;
-  if (setting_share(head, [&](std::string_view line) { return rpm_line(line, package); }) >= 80)
+  if (setting_share(head, 80, [&](std::string_view line) { return rpm_line(line, package); }))
     return Form::rpm;
-  if (setting_share(head, [&](std::string_view line) {
+  if (setting_share(head, 80, [&](std::string_view line) {
         return freeze_line(line, package) || line.starts_with("-e ");
-      }) >= 80)
+      }))
     return Form::freeze;
   if (head.bytes.starts_with("Package ") && contains(head.bytes, "\n-----") &&
-      setting_share(head, [&](std::string_view line) { return list_line(line, package); }) >= 60)
+      setting_share(head, 60, [&](std::string_view line) { return list_line(line, package); }))
     return Form::list;
   return Form::none;
 }

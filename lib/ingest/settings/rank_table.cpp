@@ -65,13 +65,14 @@ bool sniff_rank_table(const Head& head) {
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
     const std::string_view text = trimmed(line);
     const bool cut = !head.whole && offset + line.size() + 1 >= head.bytes.size();
-    if (text.empty() || cut || rows != lines) return;
+    if (text.empty() || cut) return true;
     if (columns.count == 0) {
       columns = rank_columns(text);
-      return;
+      return columns.known();
     }
     ++lines;
-    rows += columns.known() && rank_row(columns, text);
+    rows += rank_row(columns, text).has_value();
+    return rows == lines;
   });
   return rows >= 2 && rows == lines;
 }
