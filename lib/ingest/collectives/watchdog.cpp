@@ -94,24 +94,21 @@ Tag tag_of(std::string_view message, std::size_t end) {
   return tag;
 }
 
+// file: of the bundle, as its number is known only where rows are written.
 GroupRow group_of(const Tag& tag, std::optional<Rank> rank, const std::string& process,
-                  MemberId member) {
+                  const std::string& file) {
   if (tag.guid == "0" || (tag.guid.empty() && tag.id == "0"))
     return {"0", tag.description.empty() ? "default_pg" : tag.description, {}, 0};
   if (!tag.guid.empty()) return {tag.guid, tag.description, {}, 0};
   const std::string name = "pg " + tag.id;
   if (rank && number_of(*rank) == tag.rank) return {name, "ranks as in the job", {}, 0};
   if (!process.empty())
-    return {
-        name,
-        "as " + process + (rank ? "" : " in file " + std::to_string(member)) + " counts its groups",
-        {},
-        0};
-  return {name,
-          "as one process counts its groups: file " + std::to_string(member) + ", group rank " +
-              std::to_string(tag.rank),
-          {},
-          0};
+    return {name, "as " + process + (rank ? "" : " in file " + file) + " counts its groups", {}, 0};
+  return {
+      name,
+      "as one process counts its groups: file " + file + ", group rank " + std::to_string(tag.rank),
+      {},
+      0};
 }
 
 template <class Row>
@@ -141,7 +138,7 @@ class Watchdog final : public Kept {
       seen_.insert("|" + what);
     }
     if (tag.group) {
-      row.group = reading.sink.group(group_of(tag, row.rank, process, row.place.member));
+      row.group = reading.sink.group(group_of(tag, row.rank, process, reading.path));
       reading.sink.put(row);
       return;
     }
@@ -163,7 +160,7 @@ class Watchdog final : public Kept {
     }
     if (found == pending_.size()) return;
     Pending& p = pending_[found];
-    p.row.group = reading.sink.group(group_of(tag, p.row.rank, p.process, p.row.place.member));
+    p.row.group = reading.sink.group(group_of(tag, p.row.rank, p.process, reading.path));
     reading.sink.put(p.row);
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(found));
   }
@@ -183,8 +180,8 @@ class Watchdog final : public Kept {
         group.description =
             "a group of " +
             (p.process.empty() ? "[Rank " + std::to_string(p.group_rank) + "]" : p.process) +
-            (p.row.rank ? "" : " in file " + std::to_string(p.row.place.member)) +
-            " that timed out at line " + std::to_string(p.row.place.line);
+            (p.row.rank ? "" : " in file " + reading.path) + " that timed out at line " +
+            std::to_string(p.row.place.line);
       p.row.group = reading.sink.group(group);
       reading.sink.put(p.row);
     }
@@ -208,13 +205,12 @@ class Watchdog final : public Kept {
         last_line_ > 0 && line.place.line > last_line_ && line.place.line - last_line_ <= 64;
     GroupRow group;
     if (below && last_.group)
-      group = group_of(last_, last_rank_, last_process_, line.place.member);
+      group = group_of(last_, last_rank_, last_process_, reading.path);
     else if (below && last_.rank != kUnknownSequence &&
              (!last_rank_ || number_of(*last_rank_) == last_.rank))
       group.description = "default_pg?";
     else
-      group.description =
-          "a group of the desync report at file " + std::to_string(line.place.member);
+      group.description = "a group of the desync report at file " + reading.path;
     const GroupId id = reading.sink.group(group);
     static const re2::RE2 kRank(R"((\d{1,9}))");
     re2::StringPiece rest(ranks);
@@ -344,7 +340,7 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
   if (tag.group && re2::RE2::PartialMatch(watchdog_piece(message), kAt, &at))
     watchdog.settle(tag, process, at, reading);
   if (tag.group) {
-    row.group = reading.sink.group(group_of(tag, row.rank, process, row.place.member));
+    row.group = reading.sink.group(group_of(tag, row.rank, process, reading.path));
   } else {
     // 2.2 prints no group at all, for any of them.
     GroupRow group;
@@ -353,7 +349,7 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
     else
       group.description = "a group of " +
                           (process.empty() ? "[Rank " + std::to_string(tag.rank) + "]" : process) +
-                          (row.rank ? "" : " in file " + std::to_string(row.place.member)) +
+                          (row.rank ? "" : " in file " + reading.path) +
                           " that timed out at line " + std::to_string(row.place.line);
     row.group = reading.sink.group(group);
   }

@@ -14,50 +14,54 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "ingest/engine/document.hpp"
-#include "ingest/engine/queued_sink.hpp"
-#include "ingest/engine/record_text.hpp"
-#include "ingest/engine/scan.hpp"
-#include "ingest/engine/text_reader.hpp"
+#include "ingest/engine/member_reader.hpp"
+#include "ingest/engine/recorded_rows.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
 constexpr std::size_t kBlockBytes = 128 << 10;
-constexpr std::size_t kHeadBytes = 64 << 10;
+// A member up to this size is read as a whole by one thread.
+constexpr std::size_t kWholeBytes = 1 << 20;
+// Small members go together: so many bytes, or so many of them.
+constexpr std::size_t kTogetherBytes = 256 << 10, kTogether = 64;
 
 // What waits to be consumed, in bytes: enough that nobody waits for one slow block.
-constexpr std::size_t kMostWaiting = 4 << 20;
+constexpr std::size_t kMostWaiting = 8 << 20;
 constexpr std::size_t kMostRooms = kMostWaiting / kBlockBytes;
-constexpr std::size_t kItemBytes = 1 << 10;  // what an item counts for besides its text
+constexpr std::size_t kItemBytes = 1 << 10;  // what an item or a member counts for besides its text
 
-// A block of text on its way: filled by the reader, scanned by anybody, consumed in order.
+// What is on its way: small members, or a part of a large one. Worked on by anybody, consumed in
+// order.
 struct Item {
-  enum class Kind { begin, block, end, problem } kind = Kind::block;
-  std::uint64_t place = 0;  // of the unit, see MemberSink::begin_place
-  MemberRow member;         // begin and end; problem: its path
-  std::string code;         // problem; `bytes` is the reason
-  std::string bytes;        // block: text; end: the whole document, if one is read
-  const Document* document = nullptr;
-  std::unique_ptr<RecordReader> records;  // begin: of a text whose lines are records
+  enum class Kind { pieces, begin, block, end } kind = Kind::block;
+  std::vector<Piece> pieces;
+  std::uint64_t place = 0;  // begin
+  MemberRow member;         // begin and end
+  Opened opened;            // begin
+  std::string bytes;        // block
   std::string text_kind;
   line::Habit habit;
   bool rules = true;
-  bool text = false;
-  bool scanned = false;  // block: unless its lines are records
-  BlockScan scan;
+  bool worked_on = true;  // by the pool: small members, and blocks that are scanned
+  std::size_t cost = kItemBytes;
+
+  BlockScan scan;  // of a block
+  RowBatch rows;   // of pieces
+  std::uint64_t problems = 0;
+  std::exception_ptr failure;
   enum class State { waiting, running, done } state = State::waiting;
 };
 
-// Scans items on worker threads. The consumer helps: an item nobody has begun is scanned by whoever
-// needs it.
-class ScanPool {
+// Works on items on threads of its own. The consumer helps: an item nobody has begun is done by
+// whoever needs it.
+class WorkPool {
  public:
-  ScanPool(const Scanner& scanner, int workers) : scanner_(scanner) {
+  WorkPool(const Scanner& scanner, int workers, bool places) : scanner_(scanner), places_(places) {
     for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
   }
-  ~ScanPool() {
+  ~WorkPool() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -65,11 +69,17 @@ class ScanPool {
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  ScanPool(const ScanPool&) = delete;
-  ScanPool& operator=(const ScanPool&) = delete;
+  WorkPool(const WorkPool&) = delete;
+  WorkPool& operator=(const WorkPool&) = delete;
 
   void scan(Item& item) const {
     item.scan = scanner_.scan(item.bytes, item.text_kind, item.habit, item.rules);
+  }
+  void read(Item& item, MemberSink& sink) const {
+    for (Piece& piece : item.pieces) {
+      item.problems += read_piece(piece, scanner_, sink, places_);
+      piece.blocks = {};
+    }
   }
 
   void submit(Item& item) {
@@ -80,7 +90,7 @@ class ScanPool {
     wake_.notify_one();
   }
 
-  // The consumer needs this item next. While somebody else is at it, it scans another instead of
+  // The consumer needs this item next. While somebody else is at it, it does another instead of
   // sleeping.
   void finish(Item& item) {
     std::unique_lock lock(mutex_);
@@ -92,6 +102,7 @@ class ScanPool {
       else
         done_.wait(lock, [&] { return item.state == Item::State::done; });
     }
+    if (item.failure != nullptr) std::rethrow_exception(item.failure);
   }
 
  private:
@@ -110,12 +121,21 @@ class ScanPool {
     std::erase(waiting_, &item);
     item.state = Item::State::running;
     lock.unlock();
-    scan(item);
+    try {
+      if (item.kind == Item::Kind::pieces) {
+        RowRecorder recorder;
+        read(item, recorder);
+        item.rows = recorder.take();
+      } else {
+        scan(item);
+      }
+    } catch (...) { item.failure = std::current_exception(); }
     lock.lock();
     item.state = Item::State::done;
   }
 
   const Scanner& scanner_;
+  const bool places_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
@@ -123,16 +143,21 @@ class ScanPool {
   bool stopping_ = false;
 };
 
-// Takes items in their order, beside the walk when there are threads; it alone writes to the sink.
+// Takes items in their order, beside the walk when there are threads; what it puts is then written
+// on one more.
 class Consumer {
  public:
   Consumer(const Scanner& scanner, MemberSink& sink, const Options& options)
       : scanner_(scanner),
-        sink_(sink),
-        shared_(static_cast<bool>(options.share)),
-        pool_(scanner, std::max(0, options.threads - 1)) {
+        places_(static_cast<bool>(options.share)),
+        pool_(scanner, std::max(0, options.threads - 1), places_) {
     rooms_.reserve(kMostRooms);  // keeping one never fails
-    if (options.threads > 1) thread_ = std::thread([this] { work(); });
+    if (options.threads > 1) {
+      writer_.emplace(sink);
+      recorder_.emplace(&*writer_);
+      thread_ = std::thread([this] { work(); });
+    }
+    sink_ = recorder_ ? static_cast<MemberSink*>(&*recorder_) : &sink;
   }
   // What waits is thrown away; finish() comes first.
   ~Consumer() {
@@ -146,10 +171,12 @@ class Consumer {
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
+  bool threaded() const { return thread_.joinable(); }
+
   // Throws what consuming an earlier item threw, as finish() does.
   void put(std::unique_ptr<Item> item) {
-    if (!thread_.joinable()) {
-      if (item->scanned) pool_.scan(*item);
+    if (!threaded()) {
+      if (item->kind == Item::Kind::block && item->worked_on) pool_.scan(*item);
       consume(*item);
       return keep_room(*item);
     }
@@ -157,8 +184,8 @@ class Consumer {
     moved_.wait(lock, [&] { return waiting_ < kMostWaiting || failure_ != nullptr; });
     rethrow();
     queue_.push_back(std::move(item));
-    waiting_ += cost(*queue_.back());
-    if (queue_.back()->scanned) pool_.submit(*queue_.back());
+    waiting_ += queue_.back()->cost;
+    if (queue_.back()->worked_on) pool_.submit(*queue_.back());
     lock.unlock();
     wake_.notify_one();
   }
@@ -176,11 +203,15 @@ class Consumer {
     return out;
   }
 
-  // Returns when all is consumed.
+  // Returns when all is written.
   void finish() {
     std::unique_lock lock(mutex_);
     moved_.wait(lock, [&] { return waiting_ == 0 || failure_ != nullptr; });
     rethrow();
+    lock.unlock();
+    if (!writer_) return;
+    recorder_->hand_over();
+    writer_->flush();
   }
 
   std::uint64_t problems() const { return problems_; }  // after finish()
@@ -193,7 +224,6 @@ class Consumer {
     item.bytes.clear();
     rooms_.push_back(std::move(item.bytes));
   }
-  static std::size_t cost(const Item& item) { return kItemBytes + item.bytes.size(); }
   void rethrow() const {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
   }
@@ -206,10 +236,10 @@ class Consumer {
       at_hand_ = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      const std::size_t bytes = cost(*at_hand_);
+      const std::size_t bytes = at_hand_->cost;
       std::exception_ptr failure;
       try {
-        if (at_hand_->scanned) pool_.finish(*at_hand_);
+        if (at_hand_->worked_on) pool_.finish(*at_hand_);
         consume(*at_hand_);
       } catch (...) { failure = std::current_exception(); }
       lock.lock();
@@ -224,90 +254,33 @@ class Consumer {
 
   void consume(Item& item) {
     switch (item.kind) {
-      case Item::Kind::begin:
-        if (shared_) sink_.begin_place(item.place);
-        current_ = item.member;
-        current_.id = sink_.begin_member(item.member);
-        reader_.reset();
-        record_reader_.reset();
-        if (item.records != nullptr)
-          record_reader_ = std::make_unique<RecordTextReader>(
-              std::move(item.records),
-              Reading{sink_, scanner_.pack(), item.text_kind, {}, {}, item.member.path},
-              current_.id);
-        if (item.text)
-          reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind,
-                                                 item.habit, item.rules, item.member.path);
-        break;
-      case Item::Kind::block:
-        if (reader_ != nullptr) reader_->block(item.bytes, item.scan);
-        if (record_reader_ != nullptr) record_reader_->block(item.bytes);
-        break;
-      case Item::Kind::end: {
-        MemberRow row = item.member;
-        row.id = current_.id;
-        if (reader_ != nullptr) {
-          finish_lines(*reader_, row);
-          reader_.reset();
-        } else if (record_reader_ != nullptr) {
-          finish_lines(*record_reader_, row);
-          record_reader_.reset();
-        } else if (item.document != nullptr) {
-          read_document(item, row);
-        } else if (row.format.ends_with("(too large)")) {
-          row.lines = row.rejected = 1;
-          sink_.put(RejectRow{{row.id, 0, 0, 0}, "document.too_large", row.format});
-        } else if (row.kind == "file" && row.size > 0) {
-          row.lines = row.skipped = 1;  // one record: bytes that nobody reads
+      case Item::Kind::pieces:
+        if (item.state == Item::State::done) {
+          recorder_->hand_over();
+          writer_->put(std::move(item.rows));
+        } else {
+          pool_.read(item, *sink_);
         }
-        sink_.end_member(row);
+        problems_ += item.problems;
         break;
-      }
-      case Item::Kind::problem:
-        if (shared_) sink_.begin_place(item.place);
-        ++problems_;
-        sink_.problem(item.member.path, item.code, item.bytes);
+      case Item::Kind::begin:
+        if (places_) sink_->begin_place(item.place);
+        reader_.emplace(scanner_, *sink_, std::move(item.opened), item.member);
         break;
-    }
-  }
-
-  template <class Reader>
-  static void finish_lines(Reader& reader, MemberRow& row) {
-    reader.finish();
-    row.lines = reader.lines();
-    row.used = reader.used();
-    row.rejected = reader.rejected();
-    row.skipped = row.lines - row.used - row.rejected;
-    row.tail_truncated = reader.tail_truncated();
-  }
-
-  void read_document(Item& item, MemberRow& row) {
-    Reading reading{sink_, scanner_.pack(), row.text_kind, {}, {}, row.path};
-    const std::string reason = item.document->read(item.bytes, row, reading);
-    for (const auto& kept : reading.kept) kept->finish(reading);
-    row.lines = 1;
-    if (reading.cut) {
-      row.tail_truncated = true;
-      ++problems_;
-      sink_.problem(row.path, "document.cut",
-                    reason.empty()
-                        ? "the file breaks off or is damaged; what stands before that was read"
-                        : "the file breaks off or is damaged before it tells anything");
-    }
-    if (reason.empty()) {
-      row.used = 1;
-    } else {
-      row.rejected = 1;
-      sink_.put(RejectRow{{row.id, 0, 0, 0}, reason, item.bytes.substr(0, 200)});
+      case Item::Kind::block: reader_->block(item.bytes, item.scan); break;
+      case Item::Kind::end:
+        problems_ += reader_->end(std::move(item.member), std::nullopt);
+        reader_.reset();
+        break;
     }
   }
 
   const Scanner& scanner_;
-  MemberSink& sink_;
-  const bool shared_;
-  MemberRow current_;
-  std::unique_ptr<TextReader> reader_;
-  std::unique_ptr<RecordTextReader> record_reader_;
+  const bool places_;
+  std::optional<RowWriter> writer_;
+  std::optional<RowRecorder> recorder_;
+  MemberSink* sink_ = nullptr;
+  std::optional<MemberReader> reader_;
   std::uint64_t problems_ = 0;
 
   std::mutex mutex_;
@@ -318,7 +291,7 @@ class Consumer {
   std::size_t waiting_ = 0;  // what the queue and the item at hand count for
   bool stopping_ = false;
   std::exception_ptr failure_;
-  ScanPool pool_;       // after the items: its threads end before these go
+  WorkPool pool_;       // after the items: its threads end before these go
   std::thread thread_;  // the last member: it uses the others
 };
 
@@ -344,8 +317,10 @@ class Pipeline final : public bundle::Visitor {
     describe(head, open_);
     XXH3_128bits_reset(hash_.get());
     buffer_.clear();
-    detected_ = {};
-    sniffed_ = false;
+    blocks_.clear();
+    held_ = 0;
+    opened_ = {};
+    sniffed_ = streamed_ = false;
     size_ = 0;
     known_digest_ = sink_.finished(open_.path);
     return true;
@@ -358,25 +333,29 @@ class Pipeline final : public bundle::Visitor {
     summary_.bytes += bytes.size();
     report(bytes.size());
     if (known_digest_ || too_large_) return;
-    if (sniffed_ && !detected_.text && detected_.document == nullptr) return;
+    const Detected& detected = opened_.detected;
+    if (sniffed_ && !detected.text && detected.document == nullptr) return;
     while (!bytes.empty()) {
       // Blocks are cut at the same bytes however the bytes arrive: the rows must not depend on the
       // container.
-      const std::size_t goal = !sniffed_                       ? kHeadBytes
-                               : detected_.document != nullptr ? detected_.document->max_bytes + 1
-                                                               : kBlockBytes;
+      const std::size_t goal = !sniffed_                      ? kHeadBytes
+                               : detected.document != nullptr ? detected.document->max_bytes + 1
+                                                              : kBlockBytes;
       const std::size_t take = std::min(bytes.size(), goal - std::min(buffer_.size(), goal - 1));
       buffer_.append(bytes.substr(0, take));
       bytes.remove_prefix(take);
-      if (!sniffed_ && buffer_.size() >= kHeadBytes) sniff(false);
+      if (!sniffed_ && buffer_.size() >= kHeadBytes) {
+        sniffed_ = true;
+        opened_ = open_member(open_, buffer_, false);
+      }
       if (!sniffed_) continue;
-      if (detected_.document != nullptr) {
-        if (buffer_.size() > detected_.document->max_bytes) {
+      if (detected.document != nullptr) {
+        if (buffer_.size() > detected.document->max_bytes) {
           too_large_ = true;
           buffer_ = {};
           return;
         }
-      } else if (!detected_.text) {
+      } else if (!detected.text) {
         buffer_.clear();
         return;
       } else if (buffer_.size() >= kBlockBytes) {
@@ -395,17 +374,27 @@ class Pipeline final : public bundle::Visitor {
       if (*known_digest_ != open_.digest) changed_ = open_.path;
       return;
     }
-    if (!sniffed_) sniff(true);
-    if (detected_.text && detected_.document == nullptr && !buffer_.empty()) cut_block(true);
-    auto item = make(Item::Kind::end);
-    item->member = open_;
-    if (too_large_)
-      item->member.format += " (too large)";
-    else if ((item->document = detected_.document) != nullptr)
-      item->bytes = std::move(buffer_);
-    buffer_ = {};
+    if (streamed_) {
+      if (!buffer_.empty()) cut_block(true);
+      auto item = std::make_unique<Item>();
+      item->kind = Item::Kind::end;
+      item->worked_on = false;
+      item->member = open_;
+      return consumer_.put(std::move(item));
+    }
+    if (!buffer_.empty()) {
+      held_ += buffer_.size();
+      blocks_.push_back(std::move(buffer_));
+      buffer_ = {};
+    }
     too_large_ = false;
-    consumer_.put(std::move(item));
+    add({.place = place_,
+         .member = open_,
+         .code = {},
+         .reason = {},
+         .opened_before = sniffed_,
+         .opened = std::move(opened_),
+         .blocks = std::move(blocks_)});
   }
 
   void note(const bundle::MemberHead& head) override {
@@ -417,21 +406,14 @@ class Pipeline final : public bundle::Visitor {
     row.format = row.kind;
     row.link_target = head.link_target;
     ++summary_.members;
-    if (sink_.finished(row.path)) return;
-    for (const Item::Kind kind : {Item::Kind::begin, Item::Kind::end}) {
-      auto item = make(kind);
-      item->member = row;
-      consumer_.put(std::move(item));
-    }
+    if (!sink_.finished(row.path)) add({.place = place_, .member = std::move(row)});
   }
 
   void problem(const bundle::Problem& problem) override {
     if (cut_off()) return;
-    auto item = make(Item::Kind::problem);
-    item->member.path = full(problem.path);
-    item->code = problem.code;
-    item->bytes = problem.reason;
-    consumer_.put(std::move(item));
+    Piece piece{.place = place_, .code = problem.code, .reason = problem.reason};
+    piece.member.path = full(problem.path);
+    add(std::move(piece));
   }
 
   void own(const std::string& path) override {
@@ -459,6 +441,7 @@ class Pipeline final : public bundle::Visitor {
   // An interrupted member is begun and never ended: closing the database undoes it, as a kill
   // would.
   Summary finish() {
+    send_together();
     consumer_.finish();
     summary_.problems = consumer_.problems();
     summary_.interrupted = interrupted();
@@ -499,23 +482,23 @@ class Pipeline final : public bundle::Visitor {
     options_.progress(summary_.bytes, taken_, open_.path);
   }
 
-  void sniff(bool whole) {
-    sniffed_ = true;
-    detected_ = detect({open_.path, std::string_view(buffer_).substr(0, kHeadBytes), whole});
-    open_.format = std::string(detected_.format);
-    open_.text_kind = std::string(detected_.kind);
-    habit_ = detected_.text ? line::habit_of(std::string_view(buffer_).substr(0, kHeadBytes))
-                            : line::Habit{};
-    auto item = make(Item::Kind::begin);
-    item->member = open_;
-    item->text_kind = open_.text_kind;
-    item->habit = habit_;
-    item->rules = detected_.rules_apply;
-    item->text = detected_.text && detected_.document == nullptr && detected_.records == nullptr;
-    if (detected_.records != nullptr)
-      item->records = detected_.records->make(
-          {open_.path, std::string_view(buffer_).substr(0, kHeadBytes), whole});
-    consumer_.put(std::move(item));
+  // What is told at once waits for more of its kind.
+  void add(Piece piece) {
+    if (together_ == nullptr) {
+      together_ = std::make_unique<Item>();
+      together_->kind = Item::Kind::pieces;
+    }
+    together_->cost += kItemBytes + std::exchange(held_, 0);
+    together_->pieces.push_back(std::move(piece));
+    if (!consumer_.threaded() || together_->pieces.size() >= kTogether ||
+        together_->cost >= kTogetherBytes)
+      send_together();
+  }
+  void send_together() {
+    if (together_ == nullptr) return;
+    // The rows of a large document are not held as a whole.
+    together_->worked_on = together_->cost <= 2 * kWholeBytes;
+    consumer_.put(std::move(together_));
   }
 
   // The next block ends after a line end; a line longer than a block is cut where it stands.
@@ -529,23 +512,41 @@ class Pipeline final : public bundle::Visitor {
                carriage != std::string::npos && carriage > 0)
         end = carriage;
     }
-    auto item = make(Item::Kind::block);
-    item->bytes = std::move(buffer_);
+    std::string block = std::move(buffer_);
     buffer_ = last ? std::string{} : consumer_.room();
-    buffer_.append(item->bytes, end);
-    item->bytes.resize(end);
-    item->text_kind = open_.text_kind;
-    item->habit = habit_;
-    item->rules = detected_.rules_apply;
-    item->scanned = detected_.records == nullptr;
-    consumer_.put(std::move(item));
+    buffer_.append(block, end);
+    block.resize(end);
+    if (streamed_) return put_block(std::move(block));
+    held_ += end;
+    blocks_.push_back(std::move(block));
+    if (held_ > kWholeBytes) stream();
   }
 
-  std::unique_ptr<Item> make(Item::Kind kind) const {
+  // The member is large: its blocks are read as they come.
+  void stream() {
+    send_together();
+    streamed_ = true;
+    held_ = 0;
     auto item = std::make_unique<Item>();
-    item->kind = kind;
+    item->kind = Item::Kind::begin;
+    item->worked_on = false;
     item->place = place_;
-    return item;
+    item->member = open_;
+    item->opened.detected = opened_.detected;
+    item->opened.habit = opened_.habit;
+    item->opened.records = std::move(opened_.records);
+    consumer_.put(std::move(item));
+    for (std::string& block : std::exchange(blocks_, {})) put_block(std::move(block));
+  }
+  void put_block(std::string block) {
+    auto item = std::make_unique<Item>();
+    item->bytes = std::move(block);
+    item->cost += item->bytes.size();
+    item->text_kind = open_.text_kind;
+    item->habit = opened_.habit;
+    item->rules = opened_.detected.rules_apply;
+    item->worked_on = opened_.scanned();
+    consumer_.put(std::move(item));
   }
 
   MemberSink& sink_;
@@ -558,9 +559,11 @@ class Pipeline final : public bundle::Visitor {
   MemberRow open_;
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash_;
   std::string buffer_;
-  Detected detected_;
-  line::Habit habit_;
+  std::vector<std::string> blocks_;  // that were cut
+  std::size_t held_ = 0;             // bytes of them
+  Opened opened_;
   bool sniffed_ = false;
+  bool streamed_ = false;
   bool too_large_ = false;
   bool dropped_ = false;
   std::uint64_t size_ = 0;
@@ -569,6 +572,7 @@ class Pipeline final : public bundle::Visitor {
   std::uint64_t place_ = 0;  // in the walk over all sources
   std::optional<std::string> known_digest_;
   std::optional<std::string> changed_;
+  std::unique_ptr<Item> together_;
 
   Summary summary_;
 };
@@ -609,9 +613,7 @@ std::vector<Source> label_sources(const std::vector<std::string>& paths) {
 Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack& pack,
                        MemberSink& sink, const Options& options) {
   const Scanner scanner(pack);
-  std::optional<QueuedSink> queued;
-  if (options.threads > 1) queued.emplace(sink);
-  Pipeline pipeline(scanner, queued ? static_cast<MemberSink&>(*queued) : sink, options);
+  Pipeline pipeline(scanner, sink, options);
   for (const Source& source : sources) {
     pipeline.start(source);
     if (auto walked = bundle::walk(source.path, options.limits, pipeline); !walked) {
@@ -623,7 +625,6 @@ Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack
     if (pipeline.stop()) break;
   }
   const Summary summary = pipeline.finish();
-  if (queued) queued->flush();
   if (pipeline.changed())
     return fail("this file of the bundle has changed since it was read into the database")
         .at({*pipeline.changed(), 0})
