@@ -252,7 +252,11 @@ struct Database::Impl {
     void end_member(const MemberRow& m) override {
       write(member_end_, m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used,
             m.skipped, m.rejected, m.id);
-      if (impl_.path.empty() && ++members_ % kTogether != 0) return;
+      const bool temporary = impl_.path.empty();
+      if (++members_ < (temporary ? kTogether : kTogetherInFile) &&
+          (temporary || rows_ < kRowsTogether))
+        return;
+      members_ = rows_ = 0;
       if (trouble.code == SQLITE_OK && !impl_.execute("COMMIT")) fail_with(last_failure);
     }
 
@@ -355,10 +359,12 @@ struct Database::Impl {
     // missing must not be committed.
     template <class... Values>
     void write(Statement& statement, const Values&... values) {
+      ++rows_;
       if (trouble.code == SQLITE_OK && !statement.run(values...)) fail_with(last_failure);
     }
     template <class Row>
     void insert(Statement& statement, const Row& row) {
+      ++rows_;
       if (trouble.code == SQLITE_OK && !binder_.run(statement, row)) fail_with(last_failure);
     }
     void fail_with(const Failure& failure) {
@@ -378,8 +384,9 @@ struct Database::Impl {
     std::unordered_map<std::string, std::int64_t> stacks_;
     std::vector<std::int64_t> ids_;
     std::unordered_map<std::string, std::deque<std::string>> finished_;
-    static constexpr std::size_t kTogether = 1024;  // members, see Impl::settle()
-    std::size_t members_ = 0;
+    // Members of one transaction, see Impl::settle(). In a file a kill may undo so many small ones.
+    static constexpr std::size_t kTogether = 1024, kTogetherInFile = 64, kRowsTogether = 1024;
+    std::size_t members_ = 0, rows_ = 0;
     MemberId next_id_ = 1;
     SeriesId next_series_ = 1;
   };
@@ -496,9 +503,10 @@ struct Database::Impl {
   }
 
   bool in_transaction() const { return sqlite3_get_autocommit(db.get()) == 0; }
-  // Members of a temporary database share transactions: at the end of each, SQLite walks all pages
-  // that the database has, and nobody can open it after a kill. What is open is ended here.
-  bool settle() { return !path.empty() || !in_transaction() || execute("COMMIT"); }
+  // Small members share transactions, those of a temporary database more than those of a file: at
+  // the end of each, SQLite walks all pages that the database has, and nobody can open it after a
+  // kill. What is open is ended here.
+  bool settle() { return !in_transaction() || execute("COMMIT"); }
 
   // Runs `body` in one transaction.
   template <class Body>
@@ -700,6 +708,7 @@ Result<> Database::finish_ingest() {
 
 Result<> Database::finish_shard() {
   CULPRIT_CHECK(health());
+  if (!impl_->settle()) return impl_->trouble("cannot write to the database");
   return close_ingest("shard");
 }
 

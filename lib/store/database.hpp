@@ -1,7 +1,8 @@
 // incident.db (schemas/store.sql). The only room that knows SQLite.
 //
-// Safety: facts are written one transaction a member; a kill at any moment leaves a database that
-// opens, holding the members that were finished, and the same command continues after them. Member
+// Safety: facts are written one transaction a member, or one for a few dozen small ones; a kill at
+// any moment leaves a database that opens, holding whole members, and the same command continues
+// after them. Member
 // ids follow the order of reading, so a continued ingest ends with the same content as one that was
 // never interrupted. Results (attribution, findings, verdict) are derived: they are replaced as a
 // whole, in one transaction.
