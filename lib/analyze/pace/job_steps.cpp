@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <tuple>
 
 #include "model/sort.hpp"
@@ -134,17 +136,31 @@ std::vector<MemberId> step_logs(const Facts& facts) {
     return std::tuple(!a.span->last.iteration_ms, ~a.span->rows, a.member->rank.value_or(kLast),
                       a.member->order);
   });
-  std::vector<Candidate> chosen;
+  // Most have times: their spans are apart, and a later one is held against its neighbour alone.
+  std::map<Nanoseconds, Nanoseconds> spans;
+  std::vector<Candidate> chosen, others;  // others: of the chosen, those that are no such span
   for (const Candidate& c : all) {
-    const bool another_time = std::ranges::all_of(chosen, [&](const Candidate& other) {
-      const bool timed = c.span->first.time_ns && other.span->first.time_ns;
-      if (timed) return !overlap(*c.span, *other.span);
-      if (c.member->attempt && other.member->attempt)
-        return *c.member->attempt != *other.member->attempt;
-      return c.member->rank == other.member->rank && c.member->host == other.member->host &&
-             counts_on(*c.span, *other.span);
-    });
-    if (another_time) chosen.push_back(c);
+    const auto& begin = c.span->first.time_ns;
+    const auto& end = c.span->last.time_ns;
+    const bool span = begin && end && *begin <= *end;
+    if (const auto after = span ? spans.upper_bound(*end) : spans.begin();
+        after != spans.begin() && std::prev(after)->second >= *begin)
+      continue;
+    const bool another_time =
+        std::ranges::all_of(span ? others : chosen, [&](const Candidate& other) {
+          const bool timed = c.span->first.time_ns && other.span->first.time_ns;
+          if (timed) return !overlap(*c.span, *other.span);
+          if (c.member->attempt && other.member->attempt)
+            return *c.member->attempt != *other.member->attempt;
+          return c.member->rank == other.member->rank && c.member->host == other.member->host &&
+                 counts_on(*c.span, *other.span);
+        });
+    if (!another_time) continue;
+    chosen.push_back(c);
+    if (span)
+      spans.emplace(*begin, *end);
+    else
+      others.push_back(c);
   }
   sort_rows(chosen, [](const Candidate& a, const Candidate& b) {
     const auto key = [](const Candidate& c) {
