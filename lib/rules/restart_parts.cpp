@@ -11,17 +11,16 @@
 #include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/sort.hpp"
+#include "rules/lazy_pattern.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {
 
 namespace {
 
-// A row of the table, its pattern compiled; groups: the numbers of the named ones, 0 for none.
 struct RestartRow {
   std::string part, edge, unit, word;
-  std::unique_ptr<re2::RE2> pattern;
-  int about = 0, time = 0, took = 0;
+  std::unique_ptr<LazyPattern> pattern;
 };
 
 struct RestartTable {
@@ -40,10 +39,7 @@ RestartTable read_restart_table() {
                    .edge = line["edge"].get<std::string>(),
                    .unit = line.value("unit", ""),
                    .word = line["word"].get<std::string>(),
-                   .pattern = std::make_unique<re2::RE2>(line["pattern"].get<std::string>(),
-                                                         re2::RE2::Latin1)};
-    for (const auto& [name, group] : row.pattern->NamedCapturingGroups())
-      (name == "about" ? row.about : name == "time" ? row.time : row.took) = group;
+                   .pattern = std::make_unique<LazyPattern>(line["pattern"].get<std::string>())};
     out.words.push_back(row.word);
     out.rows.push_back(std::move(row));
   }
@@ -77,15 +73,16 @@ std::optional<RestartLine> restart_line(std::string_view message) {
   for (const RestartRow& row : restart_table().rows) {
     if (!contains(words, row.word)) continue;
     re2::StringPiece groups[kMostGroups];
-    if (!row.pattern->Match(text, 0, text.size(), re2::RE2::UNANCHORED, groups, kMostGroups))
-      continue;
-    const auto group = [&](int i) {
-      return i == 0 ? std::string() : std::string(groups[i].data(), groups[i].size());
-    };
-    RestartLine out{row.part, row.edge, group(row.about), group(row.time), {}};
-    if (row.took != 0) {
-      out.seconds = seconds_in(group(row.took), row.unit);
-      if (!out.seconds) return std::nullopt;
+    const re2::RE2& pattern = row.pattern->expression();
+    if (!pattern.Match(text, 0, text.size(), re2::RE2::UNANCHORED, groups, kMostGroups)) continue;
+    RestartLine out{row.part, row.edge, {}, {}, {}};
+    for (const auto& [name, i] : pattern.NamedCapturingGroups()) {
+      std::string said(groups[i].data(), groups[i].size());
+      if (name == "about" || name == "time") {
+        (name == "about" ? out.about : out.time) = std::move(said);
+      } else if (!(out.seconds = seconds_in(said, row.unit))) {
+        return std::nullopt;
+      }
     }
     return out;
   }

@@ -164,6 +164,7 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
   for (const std::string& word : words_) least = std::min(least, word.size());
   stride_ = std::clamp<std::size_t>(least >= 4 ? least - 3 : 1, 1, 8);
 
+  entries_.reserve(words_.size() * stride_);
   const GramCounts common(ordinary);
   std::vector<long> counts;  // of the grams of a word
   for (std::uint32_t w = 0; w < words_.size(); ++w) {

@@ -182,9 +182,6 @@ struct Database::Impl {
       last_failure = {};
       impl_.steps_known = -1;
       sqlite3* db = impl_.db.get();
-#define CULPRIT_PREPARE(Row, name) insert_##name = Statement(db, insertion<Row>());
-      CULPRIT_ROWS(CULPRIT_PREPARE)
-#undef CULPRIT_PREPARE
       member_ = Statement(db, insertion<MemberRow>());
       member_end_ =
           Statement(db,
@@ -266,7 +263,7 @@ struct Database::Impl {
     }
 
 #define CULPRIT_PUT(Row, name) \
-  void put(const Row& row) override { insert(insert_##name, row); }
+  void put(const Row& row) override { insert(prepared<Row>(insert_##name), row); }
     CULPRIT_ROWS(CULPRIT_PUT)
 #undef CULPRIT_PUT
     // As it will be read again: names that differ in bytes that are no text are one.
@@ -296,9 +293,12 @@ struct Database::Impl {
       write(manifest_, place.member, valid_utf8(m.document));
     }
     bool put(std::size_t table, Statement& from, RowIds& ids) override {
-#define CULPRIT_INSERT(Row, name) &insert_##name,
-      Statement& insert = *std::array{CULPRIT_ROWS(CULPRIT_INSERT)}[table];
+      using Insertion = Statement& (*)(Writer&);
+#define CULPRIT_INSERT(Row, name) \
+  [](Writer& w) -> Statement& { return w.prepared<Row>(w.insert_##name); },
+      static constexpr Insertion kInsertions[] = {CULPRIT_ROWS(CULPRIT_INSERT)};
 #undef CULPRIT_INSERT
+      Statement& insert = kInsertions[table](*this);
       if (trouble.code != SQLITE_OK) return true;
       insert.start();
       int column = -1;
@@ -366,6 +366,15 @@ struct Database::Impl {
     void insert(Statement& statement, const Row& row) {
       ++rows_;
       if (trouble.code == SQLITE_OK && !binder_.run(statement, row)) fail_with(last_failure);
+    }
+    // Made for the first row of its table: most bundles fill few tables.
+    template <class Row>
+    Statement& prepared(Statement& insertion_of) {
+      if (!insertion_of) {
+        insertion_of = Statement(impl_.db.get(), insertion<Row>());
+        if (!insertion_of && trouble.code == SQLITE_OK) fail_with(last_failure);
+      }
+      return insertion_of;
     }
     void fail_with(const Failure& failure) {
       trouble = failure;
