@@ -472,6 +472,8 @@ CREATE TABLE series (
 -- nanoseconds on the clock of the series.
 CREATE TABLE sample_chunk (
   series_id   INTEGER NOT NULL REFERENCES series,
+  axis_id     INTEGER REFERENCES series, -- whose chunk of the same number has the steps, times and places of these
+                                    -- samples, too; NULL: this one has its own
   member_id   INTEGER NOT NULL REFERENCES member,
   line        INTEGER NOT NULL,     -- of its first sample
   byte_offset INTEGER NOT NULL,

@@ -50,6 +50,44 @@ bool get_varint(std::string_view& in, std::uint64_t& v) {
   return false;
 }
 
+// Numbers of which many are zero: a zero is followed by how many more of them there are.
+class NumberWriter {
+ public:
+  explicit NumberWriter(char* at) : at_(at) {}
+  void put(std::uint64_t v) {
+    if (v == 0) {
+      ++zeros_;
+      return;
+    }
+    end();
+    at_ = put_varint(at_, v);
+  }
+  char* end() {
+    if (zeros_ > 0) at_ = put_varint(put_varint(at_, 0), zeros_ - 1);
+    zeros_ = 0;
+    return at_;
+  }
+
+ private:
+  char* at_;
+  std::uint64_t zeros_ = 0;
+};
+
+class NumberReader {
+ public:
+  explicit NumberReader(std::string_view& in) : in_(in) {}
+  bool get(std::uint64_t& v) {
+    v = 0;
+    if (zeros_ > 0) return --zeros_, true;
+    return get_varint(in_, v) && (v != 0 || get_varint(in_, zeros_));
+  }
+  bool ended() const { return zeros_ == 0; }
+
+ private:
+  std::string_view& in_;
+  std::uint64_t zeros_ = 0;
+};
+
 // Differences wrap around like unsigned numbers, so that any two of them add up again.
 std::uint64_t zigzag(std::uint64_t v) { return (v << 1) ^ (0 - (v >> 63)); }
 std::uint64_t unzigzag(std::uint64_t v) { return (v >> 1) ^ (0 - (v & 1)); }
@@ -60,15 +98,16 @@ void put_integers(std::string& out, const std::vector<std::int64_t>& column) {
     while (scale > 0 && v % kScale[scale] != 0) --scale;
   out.push_back(static_cast<char>(scale));
   put_varints(out, column.size(), [&](char* at) {
+    NumberWriter numbers(at);
     std::uint64_t last = 0, step = 0;
     for (const std::int64_t value : column) {
       const auto v = static_cast<std::uint64_t>(scale == 0 ? value : value / kScale[scale]);
       const std::uint64_t next = v - last;
-      at = put_varint(at, zigzag(next - step));
+      numbers.put(zigzag(next - step));
       step = next;
       last = v;
     }
-    return at;
+    return numbers.end();
   });
 }
 
@@ -78,14 +117,15 @@ bool get_integers(std::string_view& in, std::size_t n, std::vector<std::int64_t>
   in.remove_prefix(1);
   std::uint64_t last = 0, step = 0;
   column.reserve(column.size() + n);
+  NumberReader numbers(in);
   for (std::size_t i = 0; i < n; ++i) {
     std::uint64_t v = 0;
-    if (!get_varint(in, v)) return false;
+    if (!numbers.get(v)) return false;
     step += unzigzag(v);
     last += step;
     column.push_back(static_cast<std::int64_t>(last * scale));
   }
-  return true;
+  return numbers.ended();
 }
 
 // The fewest digits after the point with which every value comes back bit by bit; -1: no number of
@@ -122,14 +162,15 @@ std::string pack(const SeriesPoints& points) {
   if (digits >= 0) {
     out.push_back(static_cast<char>(digits));
     put_varints(out, points.size(), [&](char* at) {
+      NumberWriter numbers(at);
       std::uint64_t last = 0;
       for (const double v : points.values) {
         const auto scaled =
             static_cast<std::uint64_t>(std::llrint(v * kPower[static_cast<std::size_t>(digits)]));
-        at = put_varint(at, zigzag(scaled - last));
+        numbers.put(zigzag(scaled - last));
         last = scaled;
       }
-      return at;
+      return numbers.end();
     });
   } else {
     for (const double v : points.values) {
@@ -153,20 +194,21 @@ bool unpack(std::string_view in, SeriesPoints& points) {
        {kLines, &more.lines},
        {kOffsets, &more.offsets}}};
   for (const auto& [bit, column] : integers)
-    if ((columns & bit) != 0 && (n > in.size() || !get_integers(in, n, *column))) return false;
+    if ((columns & bit) != 0 && !get_integers(in, n, *column)) return false;
   more.values.reserve(n);
   if ((columns & kDecimal) != 0) {
-    if (in.empty() || static_cast<unsigned char>(in.front()) > kMostDecimals || n > in.size())
-      return false;
+    if (in.empty() || static_cast<unsigned char>(in.front()) > kMostDecimals) return false;
     const double power = kPower[static_cast<unsigned char>(in.front())];
     in.remove_prefix(1);
+    NumberReader numbers(in);
     std::uint64_t last = 0;
     for (std::uint64_t i = 0; i < n; ++i) {
       std::uint64_t v = 0;
-      if (!get_varint(in, v)) return false;
+      if (!numbers.get(v)) return false;
       last += unzigzag(v);
       more.values.push_back(static_cast<double>(static_cast<std::int64_t>(last)) / power);
     }
+    if (!numbers.ended()) return false;
   } else {
     if (in.size() != n * 8) return false;
     for (std::uint64_t i = 0; i < n; ++i) {
@@ -184,6 +226,14 @@ bool unpack(std::string_view in, SeriesPoints& points) {
   if (!in.empty()) return false;
   points = std::move(more);
   return true;
+}
+
+SeriesPoints along(const SeriesPoints& axis, SeriesPoints values) {
+  values.steps = axis.steps;
+  values.times = axis.times;
+  values.lines = axis.lines;
+  values.offsets = axis.offsets;
+  return values;
 }
 
 void append(SeriesPoints& points, const SeriesPoints& more) {

@@ -51,8 +51,11 @@ struct SeriesPoints {
 };
 
 // Some samples of one series in the order of the member, packed. place: of the first of them.
+// Series of one table or of one kind of line have their samples at the same steps, times and
+// places: the first has those columns, and the others name it.
 struct ChunkRow {
   SeriesId series = 0;
+  std::optional<SeriesId> axis;  // whose columns these are: of its chunk of the same number
   Place place;
   std::int64_t samples = 0;
   std::int64_t first_step = kNoValue, last_step = kNoValue;
@@ -60,13 +63,15 @@ struct ChunkRow {
   std::string data;  // pack()
 };
 
+// The values with the columns of an axis.
+SeriesPoints along(const SeriesPoints& axis, SeriesPoints values);
 // Adds the samples of `more`; a column that only one of them has is filled up with "not given".
 void append(SeriesPoints& points, const SeriesPoints& more);
 
 // Columns to bytes and back. Integers as variable-length differences of differences on the largest
 // power of ten that divides them all; values as decimal integers when that loses nothing, else as
-// raw IEEE doubles. A regular series of readings with three digits takes 3 to 4 bytes a sample with
-// its place.
+// raw IEEE doubles; runs of zeros as their length. A regular series of readings with three digits
+// takes 3 to 4 bytes a sample with its place.
 std::string pack(const SeriesPoints& points);
 // Into an empty `points`. False, with `points` unchanged, when the bytes are not what pack() makes.
 bool unpack(std::string_view bytes, SeriesPoints& points);

@@ -544,6 +544,11 @@ struct Database::Impl {
   std::int64_t steps_known = -1;
   StepTable steps_read;  // the last one: several analyses ask for the steps of the one log of them
   Statement points_of;   // prepared once: thousands of series are asked for
+  Statement axis_of;
+  SeriesId axis_series = 0;     // whose chunks it reads
+  std::uint32_t axis_next = 0;  // after so many
+  SeriesPoints axis_points;     // the last of them
+  const SeriesPoints& axis(SeriesId series, std::uint32_t n);
   const Stretches& steps_of(MemberId member);
 };
 
@@ -994,14 +999,38 @@ SeriesPoints Database::points(SeriesId series) const {
   Statement& s = impl_->points_of;
   if (!s)
     s = Statement(impl_->db.get(),
-                  "SELECT data FROM sample_chunk WHERE series_id=? ORDER BY rowid");
+                  "SELECT data, axis_id FROM sample_chunk WHERE series_id=? ORDER BY rowid");
   s.bind(series);
-  while (s.next()) {
+  for (std::uint32_t n = 0; s.next(); ++n) {
     SeriesPoints chunk;
-    if (unpack(s.text(), chunk)) append(out, chunk);
+    if (!unpack(s.text(), chunk)) continue;
+    if (const auto axis = s.maybe_integer()) {
+      const SeriesPoints& columns = impl_->axis(*axis, n);
+      if (columns.size() != chunk.size()) continue;  // a damaged database
+      chunk = along(columns, std::move(chunk));
+    }
+    append(out, chunk);
   }
   s.reset();
   return out;
+}
+
+// The n-th chunk of a series, for those that share its columns. They are asked for in order, and
+// for small series all after one another.
+const SeriesPoints& Database::Impl::axis(SeriesId series, std::uint32_t n) {
+  if (!axis_of)
+    axis_of = Statement(db.get(), "SELECT data FROM sample_chunk WHERE series_id=? ORDER BY rowid");
+  if (axis_series == series && axis_next == n + 1) return axis_points;
+  if (axis_series != series || axis_next > n) {
+    axis_of.reset();
+    axis_of.bind(series);
+    axis_series = series;
+    axis_next = 0;
+  }
+  axis_points = {};
+  while (axis_next <= n && axis_of.next()) ++axis_next;
+  if (axis_next <= n || !unpack(axis_of.text(), axis_points)) axis_series = 0, axis_points = {};
+  return axis_points;
 }
 
 Result<> Database::save_resolution(const Resolution& resolution) {

@@ -460,6 +460,7 @@ void columns(V& v, SeriesRow& r) {
 template <class V>
 void columns(V& v, ChunkRow& r) {
   v.reference("series_id", r.series, "series");
+  v.reference("axis_id", r.axis, "series");
   place_of(v, r.place);
   v("samples", r.samples);
   unless(v, "first_step", r.first_step, kNoValue);

@@ -64,6 +64,7 @@ class AnyRows final : public NullSink {
   void check(const ChunkRow& row) {
     check(row.place);
     hold(row.series > 0 && row.series <= series_, "a series");
+    hold(!row.axis || (*row.axis > 0 && *row.axis < row.series), "an axis");
     SeriesPoints points;
     hold(unpack(row.data, points) && row.samples > 0 &&
              static_cast<std::int64_t>(points.size()) == row.samples,

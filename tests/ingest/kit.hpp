@@ -125,6 +125,16 @@ class Rows : public MemberSink {
   void tell(const ChunkRow& r) {
     log += fmt::format("{} chunk {} x{} {}\n", at(r.place), r.series, r.samples, r.data.size());
   }
+  // The columns that a chunk shares.
+  SeriesPoints axis_of(const ChunkRow& chunk) const {
+    SeriesPoints out;
+    auto before = std::count_if(chunks.data(), &chunk,
+                                [&](const ChunkRow& c) { return c.series == chunk.series; });
+    for (const ChunkRow& c : chunks)
+      if (c.series == chunk.axis && before-- == 0) { EXPECT_TRUE(unpack(c.data, out)); }
+    EXPECT_EQ(out.size(), static_cast<std::size_t>(chunk.samples));
+    return out;
+  }
   // All samples of the first series of this name (and, when given, whose host, gpu, nic or labels
   // say this).
   SeriesPoints points(std::string_view name, std::string_view of = {}) const {
@@ -138,7 +148,7 @@ class Rows : public MemberSink {
         if (c.series == static_cast<SeriesId>(i + 1)) {
           SeriesPoints chunk;
           EXPECT_TRUE(unpack(c.data, chunk));
-          append(out, chunk);
+          append(out, c.axis ? along(axis_of(c), chunk) : chunk);
         }
       break;
     }

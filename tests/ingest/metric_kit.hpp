@@ -33,6 +33,7 @@ inline void check_prefixes(std::string_view text, const std::string& path) {
     for (const ChunkRow& chunk : rows.chunks) {
       SeriesPoints points;
       EXPECT_TRUE(unpack(chunk.data, points));
+      if (chunk.axis) points = along(rows.axis_of(chunk), points);
       const SeriesRow& key = rows.series_rows[static_cast<std::size_t>(chunk.series - 1)];
       for (std::size_t i = 0; i < points.size(); ++i)
         out.insert(

@@ -62,8 +62,11 @@ void RowWriter::name(Row& row) const {
   if constexpr (requires { row.member; }) own(row.member);
   if constexpr (requires { row.group; })
     if (row.group != GroupId::none) row.group = groups_.at(index_of(row.group));
-  if constexpr (requires { row.series; })
-    if (row.series != 0) row.series = series_.at(static_cast<std::size_t>(row.series) - 1);
+  if constexpr (requires { row.series; }) {
+    const auto given = [&](SeriesId id) { return series_.at(static_cast<std::size_t>(id) - 1); };
+    row.series = given(row.series);
+    if (row.axis) row.axis = given(*row.axis);
+  }
 }
 
 template <class Row>

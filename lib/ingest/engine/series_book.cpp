@@ -118,14 +118,36 @@ void SeriesBook::flush(Open& open, Reading& reading) {
   };
   ends(p.steps, row.first_step, row.last_step);
   ends(p.times, row.first_time, row.last_time);
+  row.axis = share_axis(open);
   row.data = pack(p);
   reading.sink.put(row);
+  if (!row.axis) {  // the columns are filled anew for the next series
+    Axis& axis = axes_[next_axis_++ % axes_.size()];
+    axis.series = open.id;
+    axis.chunk = open.chunks;
+    std::swap(axis.points, p);
+  }
+  ++open.chunks;
   buffered_ -= std::min(buffered_, n);
   // Room for a whole chunk is kept where there are few series only.
   if (open_.size() <= kSeriesWithRoom)
     open.samples.clear();
   else
     open.samples = {};
+}
+
+// Whose columns are those of the series being written, which then has none of its own.
+std::optional<SeriesId> SeriesBook::share_axis(const Open& open) {
+  SeriesPoints& p = points_;
+  for (const Axis& axis : axes_) {
+    const SeriesPoints& a = axis.points;
+    if (axis.series == 0 || axis.chunk != open.chunks || p.size() != a.size() ||
+        p.lines != a.lines || p.offsets != a.offsets || p.steps != a.steps || p.times != a.times)
+      continue;
+    for (auto* column : {&p.steps, &p.times, &p.lines, &p.offsets}) column->clear();
+    return axis.series;
+  }
+  return std::nullopt;
 }
 
 void SeriesBook::finish(Reading& reading) {

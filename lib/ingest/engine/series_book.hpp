@@ -2,8 +2,10 @@
 // time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "ingest/engine/recogniser.hpp"
@@ -37,13 +39,23 @@ class SeriesBook final : public Kept {
     SeriesRow key;
     SeriesId id = 0;  // 0: the sink has not met it
     Place first;
+    std::uint32_t chunks = 0;     // that the sink has
     std::vector<Sample> samples;  // side by side: one append a sample instead of five
   };
+  // The columns of a chunk that others may share.
+  struct Axis {
+    SeriesId series = 0;
+    std::uint32_t chunk = 0;
+    SeriesPoints points;  // without values
+  };
   void flush(Open& open, Reading& reading);
+  std::optional<SeriesId> share_axis(const Open& open);
 
   std::map<SeriesRow, Index> index_;
   std::vector<Open> open_;
-  SeriesPoints points_;  // of the series being written
+  SeriesPoints points_;       // of the series being written
+  std::array<Axis, 4> axes_;  // the last ones
+  std::size_t next_axis_ = 0;
   std::size_t buffered_ = 0;
   bool dated_ = false;
 };
