@@ -1,7 +1,6 @@
 #include "store/database.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -188,6 +187,8 @@ struct Database::Impl {
                     "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, "
                     "lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
       problem_ = Statement(db, "INSERT OR IGNORE INTO problem VALUES (?,?,?)");
+      savepoint_ = Statement(db, "SAVEPOINT member");
+      release_ = Statement(db, "RELEASE member");
       manifest_ = Statement(db, "INSERT INTO manifest VALUES (?,?)");
       group_ = Statement(db, insertion<GroupRow>());
       series_ = Statement(db, insertion<SeriesRow>());
@@ -232,6 +233,11 @@ struct Database::Impl {
       const MemberId id = next_id_++;
       if (trouble.code == SQLITE_OK && !impl_.in_transaction() && !impl_.execute("BEGIN IMMEDIATE"))
         fail_with(last_failure);
+      // Closing undoes the member that is open, and not those before it in the transaction.
+      if (!impl_.path.empty()) {
+        write(savepoint_);
+        impl_.member_open = true;
+      }
       // What end_member() tells is left out: the pages then lie the same however much of it was
       // known already, and a merge of shards writes the bytes of a single ingest.
       MemberRow first = m;
@@ -250,10 +256,16 @@ struct Database::Impl {
       write(member_end_, m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used,
             m.skipped, m.rejected, m.id);
       const bool temporary = impl_.path.empty();
+      if (!temporary) {
+        write(release_);
+        impl_.member_open = false;
+      }
+      impl_.members_wait = true;
       if (++members_ < (temporary ? kTogether : kTogetherInFile) &&
           (temporary || rows_ < kRowsTogether))
         return;
       members_ = rows_ = 0;
+      impl_.members_wait = false;
       if (trouble.code == SQLITE_OK && !impl_.execute("COMMIT")) fail_with(last_failure);
     }
 
@@ -384,7 +396,7 @@ struct Database::Impl {
 #define CULPRIT_STATEMENT(Row, name) Statement insert_##name;
     CULPRIT_ROWS(CULPRIT_STATEMENT)
 #undef CULPRIT_STATEMENT
-    Statement member_, member_end_, problem_, manifest_, group_, series_;
+    Statement savepoint_, release_, member_, member_end_, problem_, manifest_, group_, series_;
     Statement stack_, frame_, stack_frame_, tape_;
     std::vector<std::vector<Refers>> references_ = all_references();
     RowBinder binder_{[this](const std::vector<Frame>& frames) { return stack(frames); }};
@@ -406,7 +418,10 @@ struct Database::Impl {
     // A member that was begun and not ended is undone. What stays is one plain file, that media
     // which cannot be written hold as well.
     sqlite3_busy_timeout(db.get(), 0);
-    if (sqlite3_get_autocommit(db.get()) == 0) execute("ROLLBACK");
+    if (in_transaction() && members_wait && !failed &&
+        (!member_open || execute("ROLLBACK TO member; RELEASE member")))
+      execute("COMMIT");
+    if (in_transaction()) execute("ROLLBACK");
     execute("PRAGMA journal_mode=DELETE");
   }
 
@@ -515,7 +530,10 @@ struct Database::Impl {
   // Small members share transactions, those of a temporary database more than those of a file: at
   // the end of each, SQLite walks all pages that the database has, and nobody can open it after a
   // kill. What is open is ended here.
-  bool settle() { return !in_transaction() || execute("COMMIT"); }
+  bool settle() {
+    members_wait = false;
+    return !in_transaction() || execute("COMMIT");
+  }
 
   // Runs `body` in one transaction.
   template <class Body>
@@ -535,6 +553,8 @@ struct Database::Impl {
   bool read_only = false;
   bool fresh = false;               // made by this process
   std::atomic<bool> failed{false};  // the writer has trouble; asked by other threads
+  bool member_open = false;         // in a file: begun, and not ended
+  bool members_wait = false;        // others, ended, for the end of their transaction
   std::unique_ptr<sqlite3, Close> db;
   std::unique_ptr<Writer> writer;
   // The first and last rowid of each stretch of a member's steps, as of so many steps in all: asked
