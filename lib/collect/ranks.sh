@@ -1,17 +1,23 @@
-
-# Processes that have a rank, as rank:pid: those that use a GPU where one does, without the
-# children that inherited both.
+# Processes that have a rank, as rank:pid: those that use a GPU where one does, without the shells
+# that started them, and without the children that inherited both. torchrun sets RANK; what it
+# inherits of srun is the number of the node then, so SLURM_PROCID counts where nothing has RANK.
 run run/ranks 20 65536 root '
 self=$1
+having() { grep -lE "(^|[[:cntrl:]])$1=[0-9]" /proc/[0-9]*/environ 2>/dev/null; }
+kind=RANK files=$(having RANK)
+[ -n "$files" ] || { kind=SLURM_PROCID files=$(having SLURM_PROCID); }
 rank_of() {
-  tr "\0" "\n" <"/proc/$1/environ" 2>/dev/null |
-    sed -n "s/^RANK=\([0-9][0-9]*\)$/\1/p; s/^SLURM_PROCID=\([0-9][0-9]*\)$/\1/p" | head -n 1
+  tr "\0" "\n" <"/proc/$1/environ" 2>/dev/null | sed -n "s/^$kind=\([0-9][0-9]*\)$/\1/p" | head -n 1
 }
 trains() {
   [ -n "$(rank_of "$1")" ] || return 1
+  program=$(readlink "/proc/$1/exe") || read -r program 2>/dev/null <"/proc/$1/comm"
+  case ${program##*/} in # a script has its own name, and the program of its shell
+    sh | ash | bash | dash | ksh* | zsh | busybox | srun | slurmstepd | timeout | tee) return 1 ;;
+  esac
   [ ! -e /dev/nvidiactl ] || ls -l "/proc/$1/fd" 2>/dev/null | grep -q /dev/nvidia
 }
-for file in $(grep -lE "(^|[[:cntrl:]])(RANK|SLURM_PROCID)=" /proc/[0-9]*/environ 2>/dev/null); do
+for file in $files; do
   one=${file#/proc/} one=${one%/environ}
   [ "$one" != "$self" ] && trains "$one" || continue
   parent=$(sed -n "s/^PPid:[^0-9]*//p" "/proc/$one/status" 2>/dev/null)

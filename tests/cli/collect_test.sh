@@ -98,9 +98,13 @@ echo 'step 12: loss 3.2' >slurm-41207.out
 ln -s slurm-41207.out secret.out # what a user names need not be what he may read
 
 # A rank on this host, with what nobody may read.
-RANK=3 WORLD_SIZE=8 NCCL_DEBUG=WARN TORCH_AUTH_TOKEN=hunter2hunter2 sh -c 'echo "iteration 7" >rank.log; exec sleep 600 >>rank.log' &
-rank=$!
-trap 'kill $rank 2>/dev/null; rm -rf "$scratch"' EXIT
+# What torchrun inherits of srun is no number of a rank, and the shell around it is no rank.
+env SLURM_PROCID=5 RANK=3 WORLD_SIZE=8 NCCL_DEBUG=WARN TORCH_AUTH_TOKEN=hunter2hunter2 sh -c '
+  (echo "iteration 7" >rank.log; exec sleep 600 >>rank.log) & echo $! >rank.pid; wait' &
+shell_of_rank=$!
+while [ ! -s rank.pid ]; do sleep 0.1; done
+rank=$(cat rank.pid)
+trap 'kill $rank $shell_of_rank 2>/dev/null; rm -rf "$scratch"' EXIT
 
 # A script, with limits that a test can wait for.
 script() { # FILE OPTION...
@@ -132,6 +136,7 @@ slurm_job() {
   has slurm/hosts/node-2/dmesg.txt 'fallen off the bus'
   has slurm/hosts/node-1/output/rank3-fd1.log 'iteration 7'
   has slurm/hosts/node-1/proc-ranks.txt RANK=3
+  [ "$(grep -c '^== pid' slurm/hosts/node-1/proc-ranks.txt)" = 1 ] || complain "$shell: $(grep -c '^== pid' slurm/hosts/node-1/proc-ranks.txt) processes are ranks, not 1"
   has slurm/scheduler/output/slurm-41207.out 'step 12'
   has slurm/job.json '"hosts": \["node-1", "node-2", "node-3", "node-4"\]'
   has slurm/clocks.txt '^node-2	'
