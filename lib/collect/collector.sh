@@ -66,6 +66,7 @@ collect_host() { # HOST
     } | unpack "$to" "$1"
   } 2>/dev/null &
   job=$!
+  echo "$job" >"$tmp/job.$1"
   if ! ended $job $((host_seconds + 10)); then
     kill "$(cat "$tmp/pid.$1")" 2>/dev/null
     ended $job 2 || kill $job 2>/dev/null # tar writes what it has
@@ -133,8 +134,12 @@ problem() {
 # Also when it is stopped half-way: what is there is a bundle.
 finish() {
   trap '' HUP INT TERM
+  [ -z "$waiting" ] || kill $waiting 2>/dev/null # or they complain of what is ended here
   for file in "$tmp"/pid.*; do
     [ ! -s "$file" ] || [ -e "$tmp/done.${file##*/pid.}" ] || kill "$(cat "$file")" 2>/dev/null
+  done
+  for file in "$tmp"/job.*; do # what has come is still written
+    [ ! -s "$file" ] || [ -e "$tmp/done.${file##*/job.}" ] || ended "$(cat "$file")" 2
   done
   if [ -s "$out/clocks.txt" ]; then
     printf '# host\tseconds that its clock is ahead of the collector: least\tmost\n' |
@@ -160,7 +165,7 @@ finish() {
   [ "$1" = whole ] && [ "$problems" -eq 0 ]
   exit
 }
-count=0 hosts=
+count=0 hosts='' waiting=''
 trap 'say stopped; finish part' HUP INT TERM
 
 set -f # no name is a pattern
@@ -185,6 +190,8 @@ for host in $hosts; do
   done
   count=$((count + 1))
   collect_host "$host" &
+  waiting="$waiting $!"
 done
 wait
+waiting=
 finish whole

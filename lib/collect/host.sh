@@ -10,15 +10,21 @@ what=$1 host=$2 hosts=${3-}
 @SETTINGS@
 exec 3>&1 >/dev/null
 
+# The first folder with room, and if any has it, with room for the largest observation: what is in
+# memory may be small.
 work=
-for folder in "${TMPDIR:-/tmp}" /dev/shm /var/tmp; do # the first with room
-  work=$folder/culprit-collect.$$
-  if mkdir "$work" 2>/dev/null; then
+for room in 67108864 65536; do
+  for folder in "${TMPDIR:-/tmp}" /dev/shm /var/tmp; do
+    [ -z "$work" ] || break
+    free=$(df -Pk "$folder" 2>/dev/null | sed -n '2s|.* \([0-9][0-9]*\)  *[0-9]*% .*|\1|p')
+    [ "$((${free:-65536} * 1024))" -ge "$room" ] || continue
+    work=$folder/culprit-collect.$$
+    mkdir "$work" 2>/dev/null || { work=; continue; }
     head -c 65536 /dev/zero >"$work/room" 2>/dev/null
     [ "$(wc -c <"$work/room")" -lt 65536 ] || break
     rm -rf "$work"
-  fi
-  work=
+    work=
+  done
 done
 [ -n "$work" ] || { echo 'no room for a file in $TMPDIR, /dev/shm and /var/tmp' >&2; exit 1; }
 trap 'cd /; rm -rf "$work"' EXIT
@@ -94,6 +100,7 @@ $5" sh "${6-}" </dev/null &
     ended $! 2 || outcome="$outcome; cannot be killed"
     cp "$1" "$1.cut" && mv "$1.cut" "$1" # of a command that still writes
   fi
+  rm -f "run/$n.pid" "run/$n.status" # each takes a page where there may be few
 }
 
 # observe: the same, into the bundle. Without COMMAND it is read from standard input.
@@ -108,6 +115,7 @@ observe() {
   [ ! -s "$at$1" ] || send "$at$1"
   rm -f "$at$1"
   [ -z "$outcome" ] || fact "$at$1" "$outcome" "$command"
+  rm -f "run/$n.stderr"
 }
 
 # each_rank NAME SECONDS BYTES HOW COMMAND: for each process that has a rank, with $pid and $rank.

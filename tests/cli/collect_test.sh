@@ -159,6 +159,9 @@ a_hang() {
     done
     has hang-$via/hosts/node-1/collect-errors.txt "pyspy-rank3-pid$rank.txt	exit 1	Error: Permission Denied"
   done
+  # What the collector could not do is not what happened to the job.
+  "$culprit" diagnose -q hang-ssh.tar.gz >verdict 2>&1 || complain "$shell: diagnose fails: $(cat verdict)"
+  lacks verdict 'Permission Denied'
   script srun.sh --slurm 41207 --via srun
   $shell srun.sh srun 2>/dev/null
   bundle srun
@@ -202,6 +205,7 @@ stopped() {
   kill $!
   wait $!
   has stopped.said stopped
+  [ "$(wc -l <stopped.said)" = 3 ] || complain "$shell: a stopped collector says: $(cat stopped.said)"
   has stopped/job.json '"collected_at"'
   has stopped/hosts/node-1/dmesg.txt usb
   [ ! -e stopped/.collect ] || complain "$shell: the working folder stays"

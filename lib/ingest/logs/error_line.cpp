@@ -89,6 +89,8 @@ std::string template_of(std::string_view message) {
 
 std::optional<EventRow> error_line(const TextLine& line, const std::optional<rules::Said>& named,
                                    Reading& reading) {
+  if (reading.path.ends_with("collect-errors.txt"))
+    return std::nullopt;  // what the collector could not do, not what happened to the job
   const std::string shape = template_of(line.line.message);
   if (!reading.keep<Templates>().admits(shape)) return std::nullopt;
   std::uint64_t hash = 0xcbf29ce484222325ULL;
