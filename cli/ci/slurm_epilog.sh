@@ -1,21 +1,44 @@
 #!/bin/sh
-# Diagnoses every Slurm job that failed. In slurm.conf, with this file copied to where slurmctld runs:
+# Diagnoses every Slurm job that failed or reached its time limit. In slurm.conf, with this file copied to where
+# slurmctld runs, executable:
 #
 #     EpilogSlurmctld=/etc/slurm/culprit_epilog.sh
 #
-# It must be this epilog and not `Epilog`, which runs on every node, and whose failure drains the node. The report is
-# in $REPORTS/JOBID: report.html for people, report.json (.verdict.restart) for programs, incident.db for questions.
+# The report is in $REPORTS/JOBID: report.html for people, report.json (.verdict.restart) for programs, incident.db for
+# questions. It reads the folder of the job, what culprit_node_epilog.sh left in $REPORTS/JOBID.nodes, and the records
+# of the scheduler.
 LOGS=${CULPRIT_LOGS:-/shared/logs}            # what a job writes is in $LOGS/JOBID; `sbatch -o` names the place
-REPORTS=${CULPRIT_REPORTS:-/shared/culprit}   # SlurmUser must be able to write here
+REPORTS=${CULPRIT_REPORTS:-/shared/culprit}   # SlurmUser must be able to write here, and nobody else but root
 SECONDS_AT_MOST=900
 export PATH=/usr/local/bin:/usr/bin:/bin      # Slurm sets none
 
-[ "${SLURM_JOB_EXIT_CODE2:-0:0}" != 0:0 ] || exit 0     # it ended well
-[ -n "${SLURM_JOB_ID-}" ] && [ -e "$LOGS/$SLURM_JOB_ID" ] || exit 0
-mkdir -p "$REPORTS" || exit 0
+case ${SLURM_JOB_ID-} in '' | *[!0-9]*) exit 0 ;; esac
+logs=$LOGS/$SLURM_JOB_ID report=$REPORTS/$SLURM_JOB_ID parts=$REPORTS/$SLURM_JOB_ID.nodes
 
-# In the background: the controller waits for its epilog before it frees the nodes.
-report=$REPORTS/$SLURM_JOB_ID
-nohup nice timeout "$SECONDS_AT_MOST" culprit diagnose "$LOGS/$SLURM_JOB_ID" -o "$report" -q \
-  >"$report.txt" 2>"$report.err" </dev/null &
-exit 0
+if [ "${1-}" != diagnose ]; then
+  # In a session of its own: the controller waits for its epilog before it frees the nodes, and kills what the epilog
+  # leaves behind. $(...) lasts until the output is closed below.
+  [ -z "$(setsid sh "$0" diagnose </dev/null 2>/dev/null &)" ]
+  exit 0
+fi
+exec >/dev/null 2>&1
+
+# A time-out has exit code 0:0, too. The state tells it, once the epilogs of the nodes are over.
+asked=0
+while state=$(timeout 10 scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *JobState=\([A-Z_]*\).*/\1/p' | head -n 1)
+  [ "$state" = COMPLETING ] && [ "$asked" -lt 24 ]; do
+  asked=$((asked + 1))
+  sleep 5
+done
+case ${SLURM_JOB_EXIT_CODE2:-0:0},$state in
+  0:0, | 0:0,COMPLETED) rm -rf "$parts"; exit 0 ;;
+  0:0,CANCELLED) [ -e "$logs/collected" ] || { rm -rf "$parts"; exit 0; } ;;
+esac
+if [ -n "$state" ] && mkdir -p "$parts/scheduler"; then # without what may hold a secret
+  timeout 10 scontrol show job "$SLURM_JOB_ID" | grep -vE '^ *(Command|Comment|AdminComment|SystemComment)=' >"$parts/scheduler/scontrol-job.txt"
+  timeout 10 scontrol show node "${SLURM_JOB_NODELIST-}" | grep -vE '^ *(Comment|Extra)=' >"$parts/scheduler/scontrol-nodes.txt"
+fi
+set --
+for place in "$logs" "$parts"; do [ ! -e "$place" ] || set -- "$@" "$place"; done
+[ $# -gt 0 ] && mkdir -p "$REPORTS" || exit 0
+nice timeout "$SECONDS_AT_MOST" culprit diagnose "$@" -o "$report" -q >"$report.txt" 2>"$report.err" </dev/null
