@@ -25,7 +25,7 @@ constexpr const Command* kCommands[] = {
     &kDiagnose,    &kBatch,   &kFleet,    &kOutcome,      &kLike,       &kClaim,    &kCompare,
     &kIngest,      &kMerge,   &kClassify, &kReport,       &kShow,       &kExplain,  &kStacks,
     &kCollectives, &kDrift,   &kOutliers, &kChangepoints, &kEfficiency, &kReplay,   &kRedact,
-    &kExport,      &kMcp,     &kProve,    &kPlan,         &kCollect,    &kSimulate, &kScore,
+    &kExport,      &kSql,     &kMcp,     &kProve,    &kPlan,         &kCollect,    &kSimulate, &kScore,
     &kRules,       &kFormats, &kSchema,   &kCompletion,   &kVersion,    &kHelp};
 }
 

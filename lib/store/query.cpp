@@ -103,6 +103,8 @@ Error refused(sqlite3* db, int code) {
 
 }  // namespace
 
+bool complete_statement(const std::string& sql) { return sqlite3_complete(sql.c_str()) != 0; }
+
 Result<QueryAnswer> query(sqlite3* db, std::string_view sql, const QueryLimits& limits) {
   if (sql.size() > static_cast<std::size_t>(kMostSqlBytes))
     return usage_error("this query is longer than 100 kB");

@@ -31,6 +31,9 @@ struct QueryAnswer {
   bool cut = false;  // there are more rows, or longer texts
 };
 
+// True when a statement ends here: at a ';' that stands in no text, comment or trigger.
+bool complete_statement(const std::string& sql);
+
 // One SELECT (or WITH, VALUES, EXPLAIN). Everything else is refused while it is prepared, by
 // SQLite's authorizer: writing, ATTACH, PRAGMA, functions that reach files or load code. Errors
 // (usage): what SQLite says, in its words; a query that takes too long.
