@@ -106,8 +106,8 @@ bury() { # PID COMMAND
     printf '== pid %s\nName:\t%s\nRANK=%s\n' "$1" "${2##*/}" "$rank" >"$place/hosts/$node/proc-rank$rank-pid$1.txt"
 }
 # The others began a moment later; when the launcher hears of the failure, they are killed.
-wait_for_others() { # SECONDS
-  till=$(($(date +%s) + $1)) begun=$(($(date +%s) + 6))
+wait_for_others() { # SECONDS SINCE: they have begun some seconds after that
+  till=$(($(date +%s) + $1)) begun=$(($2 + 8))
   while [ "$(date +%s)" -lt "$till" ]; do
     busy=
     for other in "$place"/.*/; do
@@ -241,7 +241,7 @@ if [ "$status" != 0 ]; then
   hold "$1 ended with status $status" "$seconds"
   spent=$(($(date +%s) - failed))
   if [ -z "$alone" ] && [ "$spent" -lt "$seconds" ]; then
-    wait_for_others $((seconds - spent)) &
+    wait_for_others $((seconds - spent)) "$failed" &
     within $((seconds - spent + 1)) $!
   fi
   conclude
