@@ -5,8 +5,8 @@
 #     EpilogSlurmctld=/etc/slurm/culprit_epilog.sh
 #
 # The report is in $REPORTS/JOBID: report.html for people, report.json (.verdict.restart) for programs, incident.db for
-# questions. It reads the folder of the job, what culprit_node_epilog.sh left in $REPORTS/JOBID.nodes, and the records
-# of the scheduler.
+# questions; of a job that Slurm ended, $REPORTS/JOBID.before is how it stood before that. It reads the folder of the job,
+# what culprit_node_epilog.sh left in $REPORTS/JOBID.nodes, and the records of the scheduler.
 LOGS=${CULPRIT_LOGS:-/shared/logs}            # what a job writes is in $LOGS/JOBID; `sbatch -o` names the place
 REPORTS=${CULPRIT_REPORTS:-/shared/culprit}   # SlurmUser must be able to write here, and nobody else but root
 SECONDS_AT_MOST=900
@@ -38,7 +38,13 @@ if [ -n "$state" ] && mkdir -p "$parts/scheduler"; then # without what may hold 
   timeout 10 scontrol show job "$SLURM_JOB_ID" | grep -vE '^ *(Command|Comment|AdminComment|SystemComment)=' >"$parts/scheduler/scontrol-job.txt"
   timeout 10 scontrol show node "${SLURM_JOB_NODELIST-}" | grep -vE '^ *(Comment|Extra)=' >"$parts/scheduler/scontrol-nodes.txt"
 fi
+diagnosed() { # REPORT BUNDLE...
+  to=$1; shift
+  nice timeout "$SECONDS_AT_MOST" culprit diagnose "$@" -o "$to" -q >"$to.txt" 2>"$to.err" </dev/null
+}
+# What the nodes saw before Slurm ended it: the end by a time limit explains itself, and hides why nothing went on.
+case $state in TIMEOUT | CANCELLED | DEADLINE) [ ! -e "$logs/collected" ] || diagnosed "$report.before" "$logs/collected" ;; esac
 set --
 for place in "$logs" "$parts"; do [ ! -e "$place" ] || set -- "$@" "$place"; done
 [ $# -gt 0 ] && mkdir -p "$REPORTS" || exit 0
-nice timeout "$SECONDS_AT_MOST" culprit diagnose "$@" -o "$report" -q >"$report.txt" 2>"$report.err" </dev/null
+diagnosed "$report" "$@"

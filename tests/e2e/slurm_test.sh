@@ -220,6 +220,7 @@ hang() {
   has "shared/culprit/$job.nodes/scheduler/scontrol-job.txt" 'JobState=TIMEOUT'
   ! grep -q task-epilog "logs/job-$job.txt" || complain "$trial: $(cat "logs/job-$job.txt")"
   verdict "shared/culprit/$job.txt" '^[A-Z ]* .*(n3|rank 2)'
+  verdict "shared/culprit/$job.before.txt" '^ISOLATE n3, rank 2 '
 }
 
 # A rank dies of a full /tmp: its end is held back, the others collect, too.
@@ -273,6 +274,7 @@ stuck() {
   [ "$left" -lt 1000 ] || complain "$trial: $left kB left on the node"
 
   trial='stuck node'
+  # shellcheck disable=SC2046
   kill -STOP $(processes m3)
   began=$(date +%s)
   collector "$job" hang >stuck.sh
