@@ -214,9 +214,10 @@ constinit const Command kExplain{
     "  culprit explain exit -9\n"
     "  culprit explain nccl remote error\n"
     "  culprit explain --line 'NVRM: Xid (PCI:0000:3b:00): 63, Row remapping event'\n\n"
-    "  CODE: a number with its kind (xid, sxid, exit, signal), the id or class of a rule, a kind "
-    "of\n"
-    "  verdict, a cause or action, the name of a metric or setting, or words of a message.\n",
+    "  CODE: a number with its kind (xid, sxid, exit, signal, errno), the name of a result or "
+    "state\n"
+    "  (ENOMEM, NODE_FAIL), the id or class of a rule, a kind of verdict, a cause or action, the\n"
+    "  name of a metric or setting, or words of a message.\n",
     kExplainOptions,
     run_explain};
 

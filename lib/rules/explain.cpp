@@ -15,6 +15,7 @@
 #include "model/number.hpp"
 #include "model/sort.hpp"
 #include "rules/drift.hpp"
+#include "rules/enumerations.hpp"
 #include "rules/grammar.hpp"
 #include "rules/metrics.hpp"
 #include "schema/schema.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::size_t kMostAlso = 8;
 constexpr std::size_t kMostQuery = 1000;  // bytes that words are made of
+constexpr std::size_t kShortestCode = 6;  // that is looked for in samples
 constexpr double kTogether =
     3;  // words that stand together in a sample or pattern tell more than scattered ones
 constexpr double kCloseScore = 0.5;  // share of the best score below which nothing is worth naming
@@ -204,6 +206,26 @@ Explanation of_said(const Said& said) {
   return out;
 }
 
+Explanation of_code(const Enumeration& list, const EnumerationEntry& entry) {
+  Explanation out{.kind = "code",
+                  .id = entry.code,
+                  .title = list.title,
+                  .means = entry.means,
+                  .is_not = entry.is_not,
+                  .source = fmt::format("{} ({})", list.source, list.date),
+                  .properties = {{"of", list.name}}};
+  if (entry.number) out.properties.emplace_back("number", std::to_string(*entry.number));
+  const auto& reasons = Grammar::built_in().reasons();
+  const auto reason = std::ranges::find(reasons, entry.reason, &ReasonRow::name);
+  if (reason == reasons.end()) return out;
+  out.title += ": " + reason->title;
+  if (out.means.empty()) out.means = reason->means;
+  out.properties.emplace_back("reason", reason->name);
+  out.properties.emplace_back("role", std::string(name(reason->role)));
+  if (reason->cause != "none") out.properties.emplace_back("cause", reason->cause);
+  return out;
+}
+
 void also_see(const RulePack& pack, const GlossaryEntry& entry, Answer& answer) {
   for (const std::string& event_class : entry.see)
     if (const Rule* rule = pack.of_class(event_class); rule != nullptr)
@@ -295,6 +317,32 @@ bool process_end(const RulePack& pack, const std::vector<std::string>& words, An
   return true;
 }
 
+// Rules of which a sample holds the name; a short one stands in other words, too.
+void also_rules(const RulePack& pack, const std::string& code, Answer& answer) {
+  if (code.size() < kShortestCode) return;
+  const auto holds = [&](const std::string& sample) { return contains(sample, code); };
+  for (const Rule& rule : pack.rules()) {
+    const auto same = [&](const auto& other) { return other.id == rule.id; };
+    if (answer.also.size() < kMostAlso && std::ranges::any_of(rule.fires, holds) &&
+        std::ranges::none_of(answer.also, same))
+      answer.also.push_back({"rule", rule.id, rule.meaning.title});
+  }
+}
+
+// Names of enumerations, and the rule that takes such a name where it stands alone: it has advice.
+void codes(const RulePack& pack, std::string_view query, Answer& answer) {
+  for (const auto& [list, entry] : Enumerations::built_in().named(query)) {
+    answer.found.push_back(of_code(*list, *entry));
+    also_rules(pack, entry->code, answer);
+    const auto match = pack.match(entry->code);
+    if (!match || match->rule->fallback) continue;
+    const auto same = [&](const Explanation& e) { return e.id == match->event_class; };
+    if (std::ranges::any_of(answer.found, same)) continue;
+    answer.found.push_back(of_rule(pack, *match->rule, match->code, match->captures));
+    answer.found.back().id = match->event_class;
+  }
+}
+
 bool names(const RulePack& pack, std::string_view query, Answer& answer) {
   const std::string word = lowered(query);
   std::optional<std::int64_t> code;
@@ -318,6 +366,7 @@ bool names(const RulePack& pack, std::string_view query, Answer& answer) {
       answer.found.push_back(of_entry(*entry));
       also_see(pack, *entry, answer);
     }
+  codes(pack, query, answer);
   return !answer.found.empty();
 }
 

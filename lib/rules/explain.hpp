@@ -1,5 +1,6 @@
-// What is known of a word, a number or a line: out of the rules, the glossary and the catalogues of
-// metrics and settings. A new rule or table entry is explained without a change here.
+// What is known of a word, a number or a line: out of the rules, the glossary, the enumerations and
+// the catalogues of metrics and settings. A new rule or table entry is explained without a change
+// here.
 #pragma once
 
 #include <optional>
@@ -42,7 +43,7 @@ struct LookAlike {
 };
 
 struct Explanation {
-  std::string kind;  // rule, grammar, metric, setting, or a kind of the glossary
+  std::string kind;  // rule, grammar, code, metric, setting, or a kind of the glossary
   std::string id;    // of a rule its class, the number filled in
   std::string title, means, is_not, advice, source;
   std::vector<LookAlike> look_alikes;
@@ -59,8 +60,8 @@ struct Answer {
   std::vector<Related> also;  // best first
 };
 
-// `query`: "xid 79", "exit -9", "SIGBUS", a rule's id or class, "nccl remote error", the name of a
-// metric or setting.
+// `query`: "xid 79", "exit -9", "SIGBUS", "ENOMEM", a rule's id or class, "nccl remote error", the
+// name of a metric or setting.
 Answer explain(const RulePack& pack, std::string_view query);
 // A message without its prefixes, as line::peel leaves it, and the line as it was printed, by which
 // the grammar of error lines knows what no rule does.

@@ -8,6 +8,7 @@
 
 #include "line/line.hpp"
 #include "model/sort.hpp"
+#include "rules/enumerations.hpp"
 #include "rules/lazy_pattern.hpp"
 #include "rules/pack.hpp"
 #include "rules/prepared.hpp"
@@ -47,8 +48,8 @@ const Grammar& Grammar::built_in() {
       grammar.index();
       return grammar;
     }
-    auto parsed =
-        parse(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json"), true);
+    auto parsed = parse(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json"),
+                        Enumerations::built_in(), true);
     return parsed ? std::move(parsed).value() : Grammar{};
   }();
   return kBuiltIn;

@@ -1,7 +1,7 @@
 // The grammar of error lines that no rule knows: who speaks, and for what reason it failed. Both
 // are data, rules/tables/speakers.json and rules/tables/reasons.json (schemas/speakers-v1.json and
-// reasons-v1.json are their manuals). What it says is a name for a line: it accuses nobody and
-// decides nothing.
+// reasons-v1.json are their manuals); codes are those of the enumerations. What it says is a name
+// for a line: it accuses nobody and decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ namespace culprit::rules {
 
 // A pattern that is compiled when it is first asked.
 class LazyPattern;
+class Enumerations;
 
 // specific: it says itself what failed. passed_on: it repeats what failed elsewhere. teardown: it
 // follows from an end. advice: nothing failed.
@@ -33,7 +34,7 @@ struct ReasonRow {
   std::string cause;  // what kind of cause it hints at, for readers
   std::string means;
   bool general = false;            // it says no more than that something failed
-  std::vector<std::string> codes;  // names of error numbers
+  std::vector<std::string> codes;  // of the enumerations
   std::vector<std::shared_ptr<LazyPattern>> match;
 
   template <class Archive, MaybeConst<ReasonRow> T>
@@ -106,7 +107,7 @@ class Grammar {
   // Errors name file, key and reason. trusted: our own tables, which the tests hold against the
   // schemas; a start of the program need not repeat that.
   static Result<Grammar> parse(std::string_view speakers, std::string_view reasons,
-                               bool trusted = false);
+                               const Enumerations& enumerations, bool trusted = false);
   static const Grammar& built_in();
 
   // `raw`: the line as it was printed; the marks of severity stand in what the line layer takes

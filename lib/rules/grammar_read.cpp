@@ -1,4 +1,4 @@
-// Reads the two tables of the grammar of error lines, and refuses what would never be met.
+// Reads the tables of the grammar of error lines, and refuses what would never be met.
 #include <algorithm>
 #include <set>
 
@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "model/json.hpp"
+#include "rules/enumerations.hpp"
 #include "rules/grammar.hpp"
 #include "rules/lazy_pattern.hpp"
 #include "rules/literals.hpp"
@@ -19,6 +20,7 @@ using nlohmann::json;
 
 constexpr std::string_view kSpeakers = "rules/tables/speakers.json";
 constexpr std::string_view kReasons = "rules/tables/reasons.json";
+constexpr std::string_view kEnumerations = "rules/tables/enumerations.json";
 constexpr std::string_view kRoles[] = {"specific", "passed_on", "teardown", "advice"};
 
 std::shared_ptr<LazyPattern> pattern(const json& text) {
@@ -48,7 +50,6 @@ ReasonRow reason_of(const json& object) {
   row.cause = object.value("cause", "none");
   row.means = object["means"].get<std::string>();
   row.general = object.value("general", false);
-  row.codes = texts(object, "codes");
   row.match = patterns(object, "match");
   return row;
 }
@@ -96,17 +97,12 @@ struct GrammarReader {
   Grammar out;
 
   void read_reasons(const json& document) {
-    out.code_shape_ = pattern(document["code_shape"]);
     out.harmless_ = patterns(document, "harmless");
     out.failure_words_ = patterns(document, "failure_words");
     for (const json& one : document["operations"])
       out.operations_.push_back({one["title"].get<std::string>(), pattern(one["match"])});
-    for (const auto& [name, list] : document["numbers"].items()) {
-      Grammar::Numbers& numbers = out.numbers_[name];
-      numbers.shape = pattern(list["shape"]);
-      for (const auto& [number, code] : list["names"].items())
-        numbers.names.emplace(number, code.get<std::string>());
-    }
+    for (const auto& [name, list] : document["numbers"].items())
+      out.numbers_[name].shape = pattern(list["shape"]);
     std::vector<std::string> quoted;
     for (const auto& [text, code] : document["texts"].items()) {
       out.texts_.emplace(text, code.get<std::string>());
@@ -117,8 +113,31 @@ struct GrammarReader {
     for (const json& one : document["reasons"]) out.reasons_.push_back(reason_of(one));
   }
 
+  // Codes, what they look like in a line, and the numbers that stand for them.
+  void read_codes(const Enumerations& enumerations) {
+    std::vector<std::string> shapes;
+    for (const Enumeration& list : enumerations.all()) {
+      if (list.shape.empty()) continue;
+      shapes.push_back(list.shape);
+      const auto numbers = out.numbers_.find(list.name);
+      for (const EnumerationEntry& entry : list.entries) {
+        const auto row = std::ranges::find(out.reasons_, entry.reason, &ReasonRow::name);
+        if (row == out.reasons_.end() || entry.vague) continue;
+        row->codes.push_back(entry.code);
+        if (numbers == out.numbers_.end() || !entry.number) continue;
+        // Of two names of a number the first is taken.
+        auto& names = numbers->second.names;
+        if (!list.hexadecimal) names.emplace(fmt::format("{}", *entry.number), entry.code);
+        if (list.hexadecimal) names.emplace(fmt::format("{:x}", *entry.number), entry.code);
+        if (list.hexadecimal) names.emplace(fmt::format("{:X}", *entry.number), entry.code);
+      }
+    }
+    out.code_shape_ =
+        std::make_shared<LazyPattern>(fmt::format("\\b({})\\b", fmt::join(shapes, "|")));
+  }
+
   // A name that stands twice would be met once only.
-  Result<> check() const {
+  Result<> check(const Enumerations& enumerations) const {
     std::set<std::string> names, codes;
     const auto twice = [](std::string_view file, const std::string& name) {
       return fail(fmt::format("'{}' stands twice", name)).at({std::string(file), 0});
@@ -136,28 +155,35 @@ struct GrammarReader {
     for (const ReasonRow& row : out.reasons_) {
       if (!names.insert(row.name).second) return twice(kReasons, row.name);
       for (const std::string& code : row.codes)
-        if (!codes.insert(code).second) return twice(kReasons, code);
+        if (!codes.insert(code).second) return twice(kEnumerations, code);
     }
+    for (const Enumeration& list : enumerations.all())
+      for (const EnumerationEntry& entry : list.entries)
+        if (!entry.reason.empty() && !names.contains(entry.reason))
+          return fail(fmt::format("{}: no reason is called '{}'", entry.code, entry.reason))
+              .at({std::string(kEnumerations), 0});
     for (const auto& [text, code] : out.texts_)
       if (!codes.contains(code))
         return fail(fmt::format("texts: no reason has the code '{}'", code))
             .at({std::string(kReasons), 0});
     for (const auto& [name, numbers] : out.numbers_)
-      for (const auto& [number, code] : numbers.names)
-        if (!codes.contains(code))
-          return fail(fmt::format("numbers.{}: no reason has the code '{}'", name, code))
-              .at({std::string(kReasons), 0});
+      if (numbers.names.empty())
+        return fail(fmt::format("numbers.{}: no enumeration of that name has a shape and numbers",
+                                name))
+            .at({std::string(kReasons), 0});
     return {};
   }
 };
 
-Result<Grammar> Grammar::parse(std::string_view speakers, std::string_view reasons, bool trusted) {
+Result<Grammar> Grammar::parse(std::string_view speakers, std::string_view reasons,
+                               const Enumerations& enumerations, bool trusted) {
   CULPRIT_TRY(of_speakers, document_of(speakers, kSpeakers, "speakers-v1.json", trusted));
   CULPRIT_TRY(of_reasons, document_of(reasons, kReasons, "reasons-v1.json", trusted));
   GrammarReader reader;
   reader.read_reasons(of_reasons);
+  reader.read_codes(enumerations);
   for (const json& one : of_speakers["speakers"]) reader.out.speakers_.push_back(speaker_of(one));
-  if (!trusted) CULPRIT_CHECK(reader.check());
+  if (!trusted) CULPRIT_CHECK(reader.check(enumerations));
   reader.out.index();
   return std::move(reader.out);
 }

@@ -362,7 +362,8 @@ std::string RulePack::digest() const {
     h = (h ^ 0xff) * 0x100000001b3ULL;
   };
   // The grammar of error lines names what no rule knows: part of what a file is read as.
-  for (const char* table : {"tables/reasons.json", "tables/speakers.json"})
+  for (const char* table :
+       {"tables/enumerations.json", "tables/reasons.json", "tables/speakers.json"})
     mix(embedded_rule(table));
   const auto mix_meaning = [&](const Meaning& meaning) {
     for (const std::string_view text :

@@ -7,6 +7,7 @@
 #include "model/json.hpp"
 #include "rules/causes.hpp"
 #include "rules/drift.hpp"
+#include "rules/enumerations.hpp"
 #include "rules/grammar.hpp"
 #include "rules/lazy_pattern.hpp"
 #include "rules/literals.hpp"
@@ -73,8 +74,9 @@ Result<std::string> prepare() {
   CULPRIT_TRY(rules, read_embedded_rules());
   CULPRIT_TRY(catalogue,
               Catalogue::parse(embedded_rule("tables/metrics.json"), "rules/tables/metrics.json"));
+  CULPRIT_TRY(enumerations, Enumerations::parse(embedded_rule("tables/enumerations.json")));
   CULPRIT_TRY(grammar, Grammar::parse(embedded_rule("tables/speakers.json"),
-                                      embedded_rule("tables/reasons.json")));
+                                      embedded_rule("tables/reasons.json"), enumerations));
   CULPRIT_CHECK(DriftRules::parse(embedded_rule("tables/drift.json"), "rules/tables/drift.json"));
   CULPRIT_CHECK(CauseTable::parse(embedded_rule("tables/causes.json"), "rules/tables/causes.json"));
   CULPRIT_TRY(words, words_of(rules));

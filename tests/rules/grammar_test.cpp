@@ -6,6 +6,7 @@
 #include "kit.hpp"
 #include "line/line.hpp"
 #include "rules/check.hpp"
+#include "rules/enumerations.hpp"
 #include "rules/lazy_pattern.hpp"
 #include "schema/embedded.hpp"
 
@@ -28,13 +29,16 @@ constexpr std::string_view kSpeaker = R"x({"about": "A.", "speakers": [{"name": 
   "component": "program", "severe": true, "means": "M.", "source": "S", "markers": ["MINE ERROR"],
   "match": ["\\bMINE ERROR: "], "parts": [{"name": "mine_net", "title": "Mine net", "match": "net"}],
   "samples": {"fires": [{"line": "MINE ERROR: x", "class": "mine/other"}], "silent": ["x"]}}]})x";
-constexpr std::string_view kReasons = R"x({"about": "A.", "code_shape": "\\b(E[A-Z]+)\\b",
-  "harmless": ["no error"], "failure_words": ["failed"], "numbers": {"errno": {"shape": "-(\\d+)", "names": {"12": "ENOMEM"}}},
+constexpr std::string_view kReasons = R"x({"about": "A.",
+  "harmless": ["no error"], "failure_words": ["failed"], "numbers": {"errno": {"shape": "-(\\d+)"}},
   "texts": {"cannot allocate memory": "ENOMEM"},
   "operations": [{"title": "a dive", "match": "div(?:e|ing)"}],
   "reasons": [{"name": "no_memory", "title": "out of memory", "role": "specific", "cause": "resource",
-               "means": "M.", "codes": ["ENOMEM"], "match": ["out of memory"]},
+               "means": "M.", "match": ["out of memory"]},
               {"name": "other", "general": true, "title": "another", "role": "advice", "cause": "none", "means": "M."}]})x";
+constexpr std::string_view kEnumerations = R"x({"about": "A.", "enumerations": [{"name": "errno", "title": "error number",
+  "source": "S", "date": "2026", "count": 2, "shape": "E[A-Z]+", "entries": [
+  {"code": "ENOMEM", "number": 12, "reason": "no_memory"}, {"code": "EAGAIN", "reason": "other", "vague": true}]}]})x";
 // clang-format on
 
 std::string with(std::string_view text, std::string_view from, std::string_view to) {
@@ -43,13 +47,17 @@ std::string with(std::string_view text, std::string_view from, std::string_view 
   return out;
 }
 
-std::string refusal(std::string_view speakers, std::string_view reasons) {
-  const auto parsed = Grammar::parse(speakers, reasons);
+std::string refusal(std::string_view speakers, std::string_view reasons,
+                    std::string_view enumerations = kEnumerations) {
+  const auto codes = Enumerations::parse(enumerations);
+  if (!codes) return codes.error().what;
+  const auto parsed = Grammar::parse(speakers, reasons, *codes);
   return parsed ? "" : parsed.error().what;
 }
 
 TEST(Grammar, PutsSpeakerOperationReasonAndCodeTogether) {
-  const auto parsed = Grammar::parse(kSpeaker, kReasons);
+  const auto parsed =
+      Grammar::parse(kSpeaker, kReasons, Enumerations::parse(kEnumerations).value());
   ASSERT_TRUE(parsed.has_value()) << parsed.error().what;
   const auto said = parsed->said("12:00 MINE ERROR: net diving ended, ENOMEM");
   ASSERT_TRUE(said.has_value());
@@ -58,6 +66,7 @@ TEST(Grammar, PutsSpeakerOperationReasonAndCodeTogether) {
   EXPECT_EQ(parsed->said("MINE ERROR: diving")->title, "Mine: a dive failed");
   EXPECT_EQ(parsed->said("MINE ERROR: it: Cannot allocate memory")->code, "ENOMEM");
   EXPECT_EQ(parsed->said("MINE ERROR: what")->title, "Mine: another");
+  EXPECT_EQ(parsed->said("MINE ERROR: EAGAIN, out of memory")->title, "Mine: out of memory");
   EXPECT_FALSE(parsed->said("MINE ERROR: no error").has_value());
   EXPECT_FALSE(parsed->said("YOURS ERROR: out of memory").has_value());
   EXPECT_EQ(parsed->of_class("mine_net/no_memory")->title, "Mine net: out of memory");
@@ -73,14 +82,21 @@ TEST(Grammar, RefusesWhatWouldNeverBeMet) {
   EXPECT_NE(refusal(with(kSpeaker, "\"severe\"", "\"numbers\": \"nothing\", \"severe\""), kReasons)
                 .find("numbers 'nothing'"),
             std::string::npos);
-  EXPECT_NE(refusal(kSpeaker, with(kReasons, "\"12\": \"ENOMEM\"", "\"12\": \"ENOBODY\""))
+  EXPECT_NE(refusal(kSpeaker, with(kReasons, "\"ENOMEM\"", "\"ENOBODY\""))
                 .find("no reason has the code 'ENOBODY'"),
+            std::string::npos);
+  EXPECT_NE(refusal(kSpeaker, kReasons, with(kEnumerations, "\"no_memory\"", "\"nothing\""))
+                .find("ENOMEM: no reason is called 'nothing'"),
+            std::string::npos);
+  EXPECT_NE(refusal(kSpeaker, kReasons, with(kEnumerations, "\"number\": 12, ", ""))
+                .find("numbers.errno: no enumeration"),
             std::string::npos);
   EXPECT_NE(refusal(kSpeaker, with(kReasons, "\"specific\"", "\"root\"")), "");
 }
 
 TEST(Grammar, ItsOwnTablesAreReadAndEveryPatternIsOne) {
-  EXPECT_EQ(refusal(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json")),
+  EXPECT_EQ(refusal(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json"),
+                    embedded_rule("tables/enumerations.json")),
             "");
   const Grammar& grammar = Grammar::built_in();
   ASSERT_GT(grammar.speakers().size(), 10u);

@@ -2,6 +2,7 @@
 #include "rules/prepared.hpp"
 
 #include "kit.hpp"
+#include "rules/enumerations.hpp"
 #include "rules/grammar.hpp"
 #include "rules/literals.hpp"
 #include "rules/metrics.hpp"
@@ -63,7 +64,8 @@ TEST(Prepared, TablesComeBackWhole) {
   const auto catalogue =
       Catalogue::parse(embedded_rule("tables/metrics.json"), "rules/tables/metrics.json");
   const auto grammar =
-      Grammar::parse(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json"));
+      Grammar::parse(embedded_rule("tables/speakers.json"), embedded_rule("tables/reasons.json"),
+                     Enumerations::built_in());
   ASSERT_TRUE(catalogue && grammar);
   ASSERT_EQ(catalogue->metrics().size(), Catalogue::built_in().metrics().size());
   for (const Metric& metric : catalogue->metrics()) {
