@@ -197,18 +197,18 @@ bool metrics(const Head& head) {
   // JSON lines without a message: numbers for another analysis.
   return starts(top, "{") && only_objects(head) &&
          share_of_lines(
-                                 head, 90,
-                                 [](std::string_view text) {
-                                   line::Prefix of_record;
-                                   return starts(text, "{") && !line::unwrap(text, of_record) &&
-                                          text.find("\"MESSAGE\"") == std::string_view::npos &&
-                                          text.find("\"log\"") == std::string_view::npos &&
-                                          text.find("\"message\"") == std::string_view::npos &&
-                                          text.find("\"msg\"") == std::string_view::npos &&
-                                          text.find("\"error\"") == std::string_view::npos &&
-                                          text.find("\":") != std::string_view::npos;
-                                 },
-                                 16);
+             head, 90,
+             [](std::string_view text) {
+               line::Prefix of_record;
+               return starts(text, "{") && !line::unwrap(text, of_record) &&
+                      text.find("\"MESSAGE\"") == std::string_view::npos &&
+                      text.find("\"log\"") == std::string_view::npos &&
+                      text.find("\"message\"") == std::string_view::npos &&
+                      text.find("\"msg\"") == std::string_view::npos &&
+                      text.find("\"error\"") == std::string_view::npos &&
+                      text.find("\":") != std::string_view::npos;
+             },
+             16);
 }
 
 // It speaks of all jobs and nodes of the site, and is the log of none of them.
