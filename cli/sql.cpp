@@ -22,7 +22,7 @@ namespace culprit::cli {
 namespace {
 
 constexpr std::uint64_t kMostRows = 1'000'000, kMostSeconds = 3'600;
-constexpr std::size_t kMostCellBytes = 1'000'000, kMostAnswerBytes = 256'000'000;
+constexpr std::size_t kMostCellBytes = 1'000'000, kMostReplyBytes = 256'000'000;
 constexpr std::size_t kMostStatementBytes = 100'000;
 
 constexpr const char* kWords =
@@ -211,7 +211,7 @@ Result<Exit> run_sql(const Arguments& arguments) {
   const Session session(arguments, db,
                         {.rows = static_cast<std::size_t>(rows),
                          .cell_bytes = kMostCellBytes,
-                         .answer_bytes = kMostAnswerBytes,
+                         .answer_bytes = kMostReplyBytes,
                          .time = std::chrono::seconds(seconds)});
   for (const std::string& query : arguments.positional()) CULPRIT_CHECK(session.ask(query));
   if (arguments.positional().empty()) CULPRIT_CHECK(session.talk());

@@ -256,7 +256,8 @@ Why asked_long_before(const Setting& s, const Finding& f, CauseKind) {
 }
 
 // Somebody had asked the job to stop before this came up: as the log in which both stand has them
-// in order, or by clocks that leave no doubt. What processes print while they are ended is no cause.
+// in order, or by clocks that leave no doubt. What processes print while they are ended is no
+// cause.
 Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
   constexpr Nanoseconds kClear = kSecond;
   const auto behind_in_log = [&](const Finding& asked) {
@@ -272,8 +273,7 @@ Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
         asked_in_clean_up(s, asked, CauseKind::outside) ||
         asked_long_before(s, asked, CauseKind::outside))
       continue;
-    const bool clearly =
-        *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
+    const bool clearly = *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
     if (clearly || (*asked.start <= *f.start && behind_in_log(asked)))
       return say(Phrase::after_it_was_asked_to_stop, asked.event_class);
   }

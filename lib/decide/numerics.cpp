@@ -270,8 +270,7 @@ Answer diverged(Walk& w) {
   // What was done to the training explains more than how its loss went then.
   auto rose = diverging("learning_rate_jumped");
   if (rose == w.incident.findings.end() ||
-      (w.incident.first_nan &&
-       std::get<DivergenceFacts>(rose->facts).from > *w.incident.first_nan))
+      (w.incident.first_nan && std::get<DivergenceFacts>(rose->facts).from > *w.incident.first_nan))
     rose = diverging("loss_diverged");
   if (rose == w.incident.findings.end()) rose = diverging("gradients_grew");
   if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));

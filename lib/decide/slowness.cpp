@@ -196,8 +196,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   const bool trains_down =
       (device && link_changed_then(w, host)) ||
       (w.incident.holds.kernel_logs.size() > 1 && std::ranges::all_of(odd, [](const Finding* one) {
-        return one->traits.has(Trait::below_rate) && !one->start;
-      }));
+         return one->traits.has(Trait::below_rate) && !one->start;
+       }));
   const Agreement others = agreement(w, host, trains_down);
   if (ended_well(w) || others.contradicted) {
     next(w.verdict, NextKind::plan, f.advice);

@@ -517,14 +517,13 @@ Answer stuck_group(Walk& w) {
       if (rank_alone(*s)) names.push_back(waiter_name(*s));
     }
     const bool standing = hang_of(f).standing;
-    v.summary =
-        names.empty() && !hang_of(f).operation.empty()
-            ? say(Phrase::nothing_collected_of_others,
-                  say(standing ? Phrase::it_hung : Phrase::if_it_hung), hang_of(f).operation,
-                  std::max<std::int64_t>(1, hang_of(f).waiting))
-            : say(Phrase::nothing_collected_of,
-                  say(standing ? Phrase::hung_others_wait : Phrase::if_it_waited),
-                  names.empty() ? Text(f.subject.id) : list(names));
+    v.summary = names.empty() && !hang_of(f).operation.empty()
+                    ? say(Phrase::nothing_collected_of_others,
+                          say(standing ? Phrase::it_hung : Phrase::if_it_hung),
+                          hang_of(f).operation, std::max<std::int64_t>(1, hang_of(f).waiting))
+                    : say(Phrase::nothing_collected_of,
+                          say(standing ? Phrase::hung_others_wait : Phrase::if_it_waited),
+                          names.empty() ? Text(f.subject.id) : list(names));
     if (hang_of(f).standing) v.summary += since(w);
     if (hosts.size() == 1) look_at(v, hosts);
     next(v, NextKind::collect,

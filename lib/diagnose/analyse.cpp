@@ -48,8 +48,7 @@ std::vector<Finding> divergence_of(const store::Database& db, const analyze::Fac
                                    const Pace& pace, std::span<const Finding> all) {
   std::vector<Finding> out = analyze::divergence_findings(facts, pace.steps, all);
   for (auto more : {analyze::loss_spike_findings(facts, pace.steps),
-                    analyze::learning_rate_jump(
-                        facts, [&](SeriesId id) { return db.points(id); })})
+                    analyze::learning_rate_jump(facts, [&](SeriesId id) { return db.points(id); })})
     std::ranges::move(more, std::back_inserter(out));
   return out;
 }

@@ -47,9 +47,9 @@ Rows at_the_end(const analyze::Facts& facts, std::span<const LastLineRow> rows) 
   }
   const auto key = [&](const LastLineRow& row) {
     const auto at = seen.find(row.place.member);
-    const auto [time, step] = at == seen.end() ? std::pair<Nanoseconds, std::int64_t>() : at->second;
-    return std::tuple(at != seen.end(), time, step, row.place.line,
-                      -facts.order(row.place.member));
+    const auto [time, step] =
+        at == seen.end() ? std::pair<Nanoseconds, std::int64_t>() : at->second;
+    return std::tuple(at != seen.end(), time, step, row.place.line, -facts.order(row.place.member));
   };
   const LastLineRow* best = nullptr;
   for (const LastLineRow& row : rows) {
@@ -88,7 +88,8 @@ std::optional<Finding> last_lines_for(const Verdict& verdict, std::span<const Fi
   out.event_class = "last_lines";
   out.title = say(trouble ? Phrase::lines_before_it : Phrase::last_lines_of_log);
   out.why = say(trouble ? Phrase::what_it_did_then : Phrase::what_it_did_last);
-  for (const LastLineRow* line : lines) out.evidence.push_back(facts.evidence(line->place, line->text));
+  for (const LastLineRow* line : lines)
+    out.evidence.push_back(facts.evidence(line->place, line->text));
   return out;
 }
 

@@ -418,7 +418,7 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
       p = q;
     }
     if (p.take(":")) {
-      if (!p.done() && p.peek() != ' ') return;  // "0000:3b:00": no tag
+      if (!p.done() && p.peek() != ' ') return;    // "0000:3b:00": no tag
       if (word.front() == '%' && !host.empty()) {  // a switch's message by its code: no program
         prefix.host = Host(host);
         c.at = begin;
@@ -974,9 +974,8 @@ void peel(std::string_view raw, Habit habit, Line& line) {
       default:
         if (digit(p.peek()))
           peeled = peel_iso(p, line.prefix) || peel_unix_time(p, line.prefix) ||
-                   peel_kmsg(p, line.prefix) ||
-                   peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) ||
-                   peel_words(p, line.prefix);
+                   peel_kmsg(p, line.prefix) || peel_syslog(p, line.prefix) ||
+                   peel_after_date(p, line.prefix) || peel_words(p, line.prefix);
         else if (indented && line.prefix.kernel)
           peeled = false;  // the indentation of a call trace
         else

@@ -33,19 +33,19 @@ TEST_F(LastLines, StandBeforeTheTroubleThatAnOpenAnswerQuotes) {
         "collective operation timeout: WorkNCCL(SeqNum=9387, OpType=ALLREDUCE, NumelIn=1, "
         "NumelOut=1, Timeout(ms)=600000) ran for 600005 milliseconds before timing out.\n");
   const Answer a = diagnose();
-  EXPECT_EQ(shown(a), (std::vector<std::string>{
-                          "train.log:2 INFO saving full state dict",
-                          "train.log:4 INFO gathering optimizer state took 118 s",
-                          "train.log:5 INFO writing shards"}))
+  EXPECT_EQ(shown(a),
+            (std::vector<std::string>{"train.log:2 INFO saving full state dict",
+                                      "train.log:4 INFO gathering optimizer state took 118 s",
+                                      "train.log:5 INFO writing shards"}))
       << report::words(a.verdict.summary);
 }
 
 TEST_F(LastLines, StandAtTheEndOfALogThatNoRuleKnows) {
   write("driver.log", "starting\nUsage: fabricmanager-start.sh [options]\n  -h, --help\n");
-  EXPECT_EQ(shown(diagnose()), (std::vector<std::string>{
-                                   "driver.log:1 starting",
-                                   "driver.log:2 Usage: fabricmanager-start.sh [options]",
-                                   "driver.log:3   -h, --help"}));
+  EXPECT_EQ(shown(diagnose()),
+            (std::vector<std::string>{"driver.log:1 starting",
+                                      "driver.log:2 Usage: fabricmanager-start.sh [options]",
+                                      "driver.log:3   -h, --help"}));
 }
 
 TEST_F(LastLines, AreLeftOutWhereTheCauseIsKnown) {
@@ -61,9 +61,8 @@ TEST_F(LastLines, ATypedCommandIsNoEventOfItsWords) {
         "# dmesg | grep -iE \"xid|nvidia|GPU has fallen off the bus\" | tail -30\n"
         "[ 3629.021460] usb 1-1: new high-speed USB device number 4\n");
   const Answer a = diagnose();
-  EXPECT_TRUE(std::ranges::none_of(a.findings, [](const Finding& f) {
-    return f.event_class == "gpu_off_bus";
-  }));
+  EXPECT_TRUE(std::ranges::none_of(
+      a.findings, [](const Finding& f) { return f.event_class == "gpu_off_bus"; }));
 }
 
 TEST_F(LastLines, CardsThatFailAlikeAreNotAccused) {
@@ -102,13 +101,15 @@ TEST_F(LastLines, AFileThatOneMachineCouldNotReadBearsOutItsDisk) {
         "[4410282.140112] blk_update_request: I/O error, dev nvme3n1, sector 884102144 op 0x0\n");
   write("hosts/n-21/task2.log",
         "I0709 05:10:01.728461  2202 train.py:81] step 40\nTraceback (most recent call last):\n"
-        "  File \"/opt/data.py\", line 321, in read\n    return self._reader.read(p)\n" + eio);
+        "  File \"/opt/data.py\", line 321, in read\n    return self._reader.read(p)\n" +
+            eio);
   write("hosts/n-17/task0.log", "I0709 05:10:01.728461  2202 train.py:81] step 40\n");
   const Answer a = diagnose();
   EXPECT_EQ(a.verdict.action, Action::isolate) << report::words(a.verdict.summary);
   write("hosts/n-17/task0.log",
         "Traceback (most recent call last):\n"
-        "  File \"/opt/data.py\", line 321, in read\n    return self._reader.read(p)\n" + eio);
+        "  File \"/opt/data.py\", line 321, in read\n    return self._reader.read(p)\n" +
+            eio);
   EXPECT_NE(diagnose().verdict.action, Action::isolate) << "both could not read it";
 }
 

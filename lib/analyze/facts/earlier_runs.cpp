@@ -131,9 +131,9 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
   const std::optional<Nanoseconds> after_named = begin_after_named(facts, output, earlier);
   std::map<std::pair<std::optional<Host>, std::string>, std::vector<OutputSpan>> alike;
   for (const OutputSpan& s : output)
-    if (const MemberRow* m = facts.member(s.member);
-        m != nullptr && m->duplicate_of == 0 && !m->rank && !m->local_rank &&
-        earlier.count(s.member) == 0)
+    if (const MemberRow* m = facts.member(s.member); m != nullptr && m->duplicate_of == 0 &&
+                                                     !m->rank && !m->local_rank &&
+                                                     earlier.count(s.member) == 0)
       alike[{m->host, name_without_numbers(m->path)}].push_back(s);
   const std::set<MemberId> failed = failed_output(facts);
   // The last run began after all that is earlier had paused, and before any of its own files.

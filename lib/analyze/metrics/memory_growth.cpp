@@ -105,8 +105,8 @@ Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Fi
                 found.measured);
   f.why = say(Phrase::leak_looks_like_this);
   for (const Sample& s : {shown.front(), shown.back()})
-    f.evidence.push_back(evidence_of_sample(facts, *s.series, s.line, s.offset, s.value,
-                                            dated ? s.time : kNoValue));
+    f.evidence.push_back(
+        evidence_of_sample(facts, *s.series, s.line, s.offset, s.value, dated ? s.time : kNoValue));
   return f;
 }
 

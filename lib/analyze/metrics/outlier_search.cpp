@@ -224,8 +224,8 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
     }
     const OutlierResult result = find_outliers(series, metric.sense, params);
     for (const Outlier& o : result.outliers)
-      out.outliers.push_back({o, metric.name, m->name, metric.unit, host[o.entity], metric.known,
-                              {}, {}, result.end});
+      out.outliers.push_back(
+          {o, metric.name, m->name, metric.unit, host[o.entity], metric.known, {}, {}, result.end});
     for (const CommonChange& c : result.common)
       out.common.push_back({c, metric.name, metric.unit, metric.known});
     for (const NotEnough& r : result.not_enough) out.not_enough.push_back({r, m->name});

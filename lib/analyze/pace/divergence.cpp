@@ -65,8 +65,8 @@ std::size_t growing_norms(const JobSteps& steps, const std::vector<std::size_t>&
   return grew >= params.norms ? grew : 0;
 }
 
-Finding grown_norms(const Facts& facts, const JobSteps& steps,
-                    const std::vector<std::size_t>& good, std::size_t grew) {
+Finding grown_norms(const Facts& facts, const JobSteps& steps, const std::vector<std::size_t>& good,
+                    std::size_t grew) {
   const std::size_t from = good[good.size() - 1 - grew], to = good.back();
   Finding f{.id = "divergence/gradients",
             .analysis = Analysis::divergence,
@@ -79,9 +79,9 @@ Finding grown_norms(const Facts& facts, const JobSteps& steps,
             .confidence = confidence::kDiverged,
             .title = say(Phrase::gradients_grew)};
   f.count = grew;
-  f.why = say(Phrase::norm_grew_from_to, fmt::format("{:.4g}", steps.grad_norm[from]),
-              steps.iteration[from], fmt::format("{:.4g}", steps.grad_norm[to]),
-              steps.iteration[to]);
+  f.why =
+      say(Phrase::norm_grew_from_to, fmt::format("{:.4g}", steps.grad_norm[from]),
+          steps.iteration[from], fmt::format("{:.4g}", steps.grad_norm[to]), steps.iteration[to]);
   f.facts = DivergenceFacts{steps.iteration[from], steps.iteration[to], steps.grad_norm[from],
                             steps.grad_norm[to]};
   for (const std::size_t i : {from, to})

@@ -12,9 +12,9 @@
 namespace culprit::analyze {
 
 struct LearningRateParams {
-  double jump = 4;           // times the value before
-  double steady = 1.5;       // the values before it are within this factor: no warm-up
-  std::size_t before = 5;    // such values
+  double jump = 4;         // times the value before
+  double steady = 1.5;     // the values before it are within this factor: no warm-up
+  std::size_t before = 5;  // such values
 };
 
 // At most one finding, "divergence/learning_rate", subject the job: the first jump by `jump` after

@@ -215,8 +215,8 @@ class Joined {
       one_stands_out(leads, best, f, slow);
   }
 
-  // Machines that are alike in what holds them down, by their own metrics: each slows the job. Empty
-  // where one of the suspects is known by something else, or is half of them.
+  // Machines that are alike in what holds them down, by their own metrics: each slows the job.
+  // Empty where one of the suspects is known by something else, or is half of them.
   std::set<Host> held_down(const std::vector<Lead>& leads, const Lead& best) const {
     std::set<Host> out;
     for (const Lead& lead : leads) {
@@ -241,8 +241,8 @@ class Joined {
     for (const Lead& lead : leads) {
       if (!lead.host || machines.count(*lead.host) == 0) continue;
       f.evidence.insert(f.evidence.end(), lead.evidence.begin(),
-                        lead.evidence.begin() + static_cast<std::ptrdiff_t>(
-                                                    std::min<std::size_t>(lead.evidence.size(), 2)));
+                        lead.evidence.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
+                                                    lead.evidence.size(), 2)));
       f.leads_to.insert(f.leads_to.end(), lead.findings.begin(), lead.findings.end());
     }
   }
@@ -362,8 +362,7 @@ class Joined {
         const Nanoseconds told =
             o.covered == 0 ? *end : std::min(*end, std::max(o.covered, o.outlier.end));
         const double least = told < *end ? params_.matching_begin : params_.matching;
-        if (o.known != nullptr &&
-            overlap(*start, told, o.outlier.start, o.outlier.end) >= least)
+        if (o.known != nullptr && overlap(*start, told, o.outlier.start, o.outlier.end) >= least)
           add_metric(leads, o);
       }
     for (const MetricOutlier& o : readings_)
@@ -617,8 +616,7 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps,
     f.why = say(Phrase::slow_at_the_end, tail.end - tail.start, tail.factor);
     for (const std::size_t i : {tail.start, tail.end - 1})
       if (i < steps.size() && steps.place[i].line != 0)
-        f.evidence.push_back(
-            facts.evidence(steps.place[i], fmt::format("ms={:.6g}", steps.ms[i])));
+        f.evidence.push_back(facts.evidence(steps.place[i], fmt::format("ms={:.6g}", steps.ms[i])));
     return {f};
   }
   if (steps.size() == 0)

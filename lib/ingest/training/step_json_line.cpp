@@ -26,8 +26,8 @@ Outcome read_step_json(const TextLine& line, Reading& reading) {
   return out;
 }
 
-constexpr std::string_view kStepJsonWords[] = {"\"step\":", "\"global_step\":", "\"iteration\":",
-                                               "\"step\" :"};
+constexpr std::string_view kStepJsonWords[] = {
+    "\"step\":", "\"global_step\":", "\"iteration\":", "\"step\" :"};
 
 }  // namespace
 
