@@ -79,9 +79,11 @@ struct Repeated {
 std::map<Subject, Repeated> repeated_steps(const Walk& w, Trait trait,
                                            SubjectKind kind = SubjectKind::gpu) {
   std::map<Subject, Repeated> out;
+  // Tables of numbers have gaps in a healthy job, too: half precision overflows now and then.
+  const bool stopped = w.best(CauseKind::numerics) != nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.traits.has(trait) && !f.hearsay && f.host &&
-        f.subject.kind == kind)
+    if ((f.analysis == Analysis::classify || (stopped && f.analysis == Analysis::divergence)) &&
+        f.traits.has(trait) && !f.hearsay && f.host && f.subject.kind == kind)
       out[f.subject].add(f);
   return out;
 }

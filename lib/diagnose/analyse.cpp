@@ -9,6 +9,7 @@
 #include "analyze/pace/divergence.hpp"
 #include "analyze/pace/learning_rate.hpp"
 #include "analyze/pace/loss_spikes.hpp"
+#include "analyze/pace/own_numbers.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/hang_pictures.hpp"
@@ -46,9 +47,11 @@ std::vector<TimePart> time_parts(const analyze::Facts& facts, const Pace& pace) 
 // What the steps say of a training that left its way.
 std::vector<Finding> divergence_of(const store::Database& db, const analyze::Facts& facts,
                                    const Pace& pace, std::span<const Finding> all) {
+  const auto load = [&](SeriesId id) { return db.points(id); };
   std::vector<Finding> out = analyze::divergence_findings(facts, pace.steps, all);
-  for (auto more : {analyze::loss_spike_findings(facts, pace.steps),
-                    analyze::learning_rate_jump(facts, [&](SeriesId id) { return db.points(id); })})
+  for (auto more :
+       {analyze::loss_spike_findings(facts, pace.steps), analyze::learning_rate_jump(facts, load),
+        analyze::own_numbers_gone(facts, load)})
     std::ranges::move(more, std::back_inserter(out));
   return out;
 }
