@@ -259,7 +259,7 @@ Why asked_long_before(const Setting& s, const Finding& f, CauseKind) {
 // in order, or by clocks that leave no doubt. What processes print while they are ended is no
 // cause.
 Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
-  constexpr Nanoseconds kClear = kSecond;
+  constexpr Nanoseconds kClear = 2 * kSecond;
   const auto behind_in_log = [&](const Finding& asked) {
     return !f.evidence.empty() && std::ranges::all_of(f.evidence, [&](const Evidence& e) {
       return std::ranges::any_of(asked.evidence, [&](const Evidence& a) {
@@ -273,7 +273,11 @@ Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
         asked_in_clean_up(s, asked, CauseKind::outside) ||
         asked_long_before(s, asked, CauseKind::outside))
       continue;
-    const bool clearly = *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
+    // In another file the word must be that of whoever runs the job.
+    const bool of_scheduler =
+        asked.traits.has_any({Trait::scheduler_ended, Trait::preempted, Trait::time_limit});
+    const bool clearly =
+        of_scheduler && *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
     if (clearly || (*asked.start <= *f.start && behind_in_log(asked)))
       return say(Phrase::after_it_was_asked_to_stop, asked.event_class);
   }

@@ -65,6 +65,11 @@ bool process_ended_there(const Walk& w, const Finding& diag) {
            const std::int64_t signal = signal_of(x.code);
            if (x.code == 0 || signal == 6 || signal == 15 || x.host != diag.host) return false;
            const bool killed = signal == 7 || signal == 9 || signal == 11;
+           // Where others had ended by then, it was taken down with them.
+           const auto before = [&](const ExitFact& y) {
+             return y.code != 0 && y.host != x.host && y.time && x.time && *y.time <= *x.time;
+           };
+           if (killed && std::ranges::any_of(w.incident.exits, before)) return false;
            if (x.time && diag.start)
              return *x.time <= *diag.start + diag.uncertainty + (killed ? kPolled : kClocks);
            return killed;

@@ -147,8 +147,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
   if (w.incident.recorded_failed) return say(Phrase::recorded_as_failed);
   if (trouble && !zero) return say(Phrase::logs_tell_of_failure);
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::collectives && f.outcome == Outcome::not_enough_evidence && !zero &&
-        (w.incident.has_recorder || !ran_to_the_end_of_its_logs(w.incident)))
+    if (f.analysis == Analysis::collectives && f.outcome == Outcome::not_enough_evidence && !zero)
       return say(Phrase::collectives_unfinished);
   // A job that ended well was not ended by a machine: what the machine reports is worth a look, and
   // no failure.

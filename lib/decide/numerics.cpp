@@ -253,6 +253,13 @@ static Answer jumped(Walk& w, const Finding& f) {
   return taken(f.why);
 }
 
+// A cause is followed by its effect: numbers that are none some tens of steps later.
+static bool followed_at_once(const Walk& w, std::int64_t step) {
+  constexpr std::int64_t kSoon = 150;
+  return w.incident.first_nan && *w.incident.first_nan >= step &&
+         *w.incident.first_nan - step <= kSoon;
+}
+
 Answer diverged(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
   if (c == nullptr) {
@@ -272,7 +279,7 @@ Answer diverged(Walk& w) {
   // What was done to the training explains more than how its loss went then.
   auto rose = diverging("learning_rate_jumped");
   if (rose == w.incident.findings.end() ||
-      (w.incident.first_nan && std::get<DivergenceFacts>(rose->facts).from > *w.incident.first_nan))
+      !followed_at_once(w, std::get<DivergenceFacts>(rose->facts).from))
     rose = diverging("loss_diverged");
   if (rose == w.incident.findings.end()) rose = diverging("gradients_grew");
   if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
@@ -285,7 +292,9 @@ Answer diverged(Walk& w) {
   std::vector<std::string> because{rose->id};
   for (std::string& id : ids(c->findings)) because.push_back(std::move(id));
   target(v, {SubjectKind::job, "job"}, confidence::kDiverged, because);
-  v.summary = say(Phrase::diverged_before_nan, rose->why, at(c->start));
+  v.summary = say(rose->event_class == "loss_diverged" ? Phrase::diverged_before_nan
+                                                       : Phrase::diverged_by_itself,
+                  rose->why, at(c->start));
   next(v, NextKind::plan, say(Phrase::back_before_the_rise, facts.from));
   next(v, NextKind::plan, say(Phrase::if_it_rises_again));
   return taken(rose->why);

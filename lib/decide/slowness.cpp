@@ -167,20 +167,6 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
   return out;
 }
 
-// Its link went down, and came back at a lower rate, as the job became slow.
-bool link_changed_then(const Walk& w, const Host& host) {
-  constexpr Nanoseconds kAround = 15 * kMinute;
-  const auto& all = w.incident.findings;
-  return std::ranges::any_of(all, [&](const Finding& slow) {
-    return slow.analysis == Analysis::slow && slow.outcome == Outcome::fired && slow.start &&
-           std::ranges::any_of(all, [&](const Finding& f) {
-             return f.analysis == Analysis::classify && f.host == host && f.start &&
-                    f.symptom == Symptom::infiniband_error &&
-                    std::abs(*f.start - *slow.start) <= kAround + slow.uncertainty;
-           });
-  });
-}
-
 // One host alone has a slower setting, in a job that did not fail.
 std::optional<Answer> slow_setting(Walk& w) {
   const std::vector<const Finding*> odd = slower_settings(w);
@@ -194,10 +180,9 @@ std::optional<Answer> slow_setting(Walk& w) {
     return std::nullopt;
   // Another machine's kernel would say the same of its own devices.
   const bool trains_down =
-      (device && link_changed_then(w, host)) ||
-      (w.incident.holds.kernel_logs.size() > 1 && std::ranges::all_of(odd, [](const Finding* one) {
-         return one->traits.has(Trait::below_rate) && !one->start;
-       }));
+      w.incident.holds.kernel_logs.size() > 1 && std::ranges::all_of(odd, [](const Finding* one) {
+        return one->traits.has(Trait::below_rate) && !one->start;
+      });
   const Agreement others = agreement(w, host, trains_down);
   if (ended_well(w) || others.contradicted) {
     next(w.verdict, NextKind::plan, f.advice);

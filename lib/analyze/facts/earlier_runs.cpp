@@ -83,8 +83,10 @@ std::optional<Nanoseconds> begin_after_named(const Facts& facts, std::span<const
   for (const OutputSpan& s : output)
     if (!named(s)) begun = std::min(begun.value_or(s.first), s.first);
   if (!begun) return std::nullopt;
+  // What ended not long before is why it was started again: the same incident.
+  constexpr Nanoseconds kAnother = 30 * kMinute;
   for (const OutputSpan& s : output)
-    if (named(s) && s.ended && s.last < *begun) earlier[s.member] = {s.last, *begun};
+    if (named(s) && s.ended && s.last + kAnother < *begun) earlier[s.member] = {s.last, *begun};
   return earlier.empty() ? std::nullopt : begun;
 }
 

@@ -271,7 +271,10 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
           put(reason_name(metric.first, reason), std::string(),
               [bit = bit](double v) { return is_set(v, bit); });
     };
-    if (points.size() > 0 && points.size() <= kFewReadings && (match->metric->slows || mask))
+    // A table that somebody kept at no known time tells of any day.
+    const bool of_any_day = !timed && facts.member(s.member)->format == "metrics-table";
+    if (!of_any_day && points.size() > 0 && points.size() <= kFewReadings &&
+        (match->metric->slows || mask))
       each_of_it(add_last);
     if (timed)
       each_of_it(add);

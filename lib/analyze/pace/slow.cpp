@@ -32,6 +32,7 @@ struct Lead {
   std::vector<std::string> findings;
   std::set<std::string> entities;  // whose metrics stand out
   std::size_t crowd = 0;           // the others like them
+  std::size_t held = 0;  // of them, known by what holds a device down, no effect of waiting
 };
 
 std::string id_of(const MetricOutlier& o) {
@@ -96,7 +97,8 @@ class Joined {
         own_(own),
         outliers_(metrics.outliers),
         readings_(metrics.readings),
-        job_hosts_(readings_.empty() ? std::vector<Host>() : hosts_of_job(facts)),
+        job_hosts_(readings_.empty() && outliers_.empty() ? std::vector<Host>()
+                                                          : hosts_of_job(facts)),
         compared_(metrics.judged > 0),
         classified_(classified),
         params_(params) {
@@ -215,16 +217,18 @@ class Joined {
       one_stands_out(leads, best, f, slow);
   }
 
-  // Machines that are alike in what holds them down, by their own metrics: each slows the job.
-  // Empty where one of the suspects is known by something else, or is half of them.
+  // Machines that are alike in what holds their devices down: each slows the job. Empty where one
+  // of the suspects is known by something else, which may be waiting for a machine that reports a
+  // fault, and where they are half of the job.
   std::set<Host> held_down(const std::vector<Lead>& leads, const Lead& best) const {
     std::set<Host> out;
     for (const Lead& lead : leads) {
+      if (lead.event) return {};
       if (lead.confidence < best.confidence - 0.05) continue;
-      if (!lead.metric || lead.own_work || !lead.host || lead.entities.size() < 2) return {};
+      if (!lead.metric || lead.own_work || !lead.host || lead.held < 2) return {};
       out.insert(*lead.host);
     }
-    const std::size_t all = std::max(facts_.hosts.size(), job_hosts_.size());
+    const std::size_t all = job_hosts_.empty() ? facts_.hosts.size() : job_hosts_.size();
     return out.size() * 2 < all ? out : std::set<Host>();
   }
 
@@ -369,6 +373,16 @@ class Joined {
       if (!o.evidence.empty() && may_explain(o, start, end, later)) add_metric(leads, o);
   }
 
+  // Where the names in its metrics are those that the job's machines have.
+  bool of_another_job(const MetricOutlier& o) const {
+    const auto ours = [&](const Host& host) {
+      return std::ranges::binary_search(job_hosts_, short_host(host));
+    };
+    return !o.host.empty() && !ours(o.host) &&
+           std::ranges::any_of(facts_.series,
+                               [&](const SeriesRow& s) { return s.host && ours(*s.host); });
+  }
+
   // A single reading counts that was taken in the stretch, or not long after the last step of one
   // that is not over. Of one at no known time a reason for which hardware holds a GPU down does: an
   // idle one has none.
@@ -416,7 +430,7 @@ class Joined {
         known->reason += say(Phrase::and_metric_of, o.outlier.entity, reason);
     }
     if (!own_times) known->metric = true;
-    known->entities.insert(o.outlier.entity);
+    if (known->entities.insert(o.outlier.entity).second && o.known->slows) ++known->held;
     known->crowd = std::max(known->crowd, o.outlier.size);
     std::string advice = o.known->advice;
     if (const std::size_t at = advice.find("{host}"); at != std::string::npos)

@@ -41,7 +41,7 @@ using line::digit;
 // "# dmesg | grep -i xid" of a session that somebody pasted: what was typed is no event.
 bool typed_command(std::string_view raw) {
   static const re2::RE2 kTyped(
-      R"(^(?:\S{0,80}[@:]\S{0,120})?[$#>%] ?(?:sudo )?(?:dmesg|journalctl|[ef]?grep|rg|cat|zcat|tail|head|less|awk|sed|ssh|pdsh|kubectl|nvidia-smi|for |while )\b)");
+      R"(^(?:[\w.-]+@[\w.-]+[^$#]{0,80})?[$#] ?(?:sudo )?(?:dmesg|journalctl|[ef]?grep|zcat|kubectl|nvidia-smi|cat|tail|head) .*[|/-])");
   return raw.size() < 1024 && re2::RE2::PartialMatch({raw.data(), raw.size()}, kTyped);
 }
 

@@ -70,8 +70,6 @@ constexpr NameWord kStepNamesWords[] = {
     {"node", KeyRole::host, 2},
     {"pod", KeyRole::host, 1},
     {"instance", KeyRole::host, 1},
-    {"machine", KeyRole::host, 1},
-    {"server", KeyRole::host, 1},
     {"node_ip", KeyRole::host, 1},
     {"host_ip", KeyRole::host, 1},
     {"ip", KeyRole::host, 1},
