@@ -34,7 +34,8 @@ class Witnesses {
   std::set<Host> killed_, crashed_;        // hosts on which a process ended so
   // What may corroborate, by host; two are enough.
   std::map<std::string, std::set<const Finding*>> by_host_;
-  std::map<Host, std::vector<const Finding*>> lost_there_;  // what ran out or failed, by the job's word
+  // What ran out or failed, by the job's word.
+  std::map<Host, std::vector<const Finding*>> lost_there_;
   // Numbers of processes that the job says were killed.
   std::map<std::string, std::set<Host>> lost_processes_;
 };

@@ -11,8 +11,11 @@ class Diverged : public SmallBundle {
  protected:
   static std::string step(int n, const char* loss, double norm, double rate) {
     return fmt::format(
-        "INFO:vit:global_step={} loss={} grad_norm={:.3f} lr={:.6E} step_time=5.022 s\n", n, loss,
-        norm, rate);
+        " [2026-05-26 22:18:{:02}.118] iteration {:8}/     400 | consumed samples: 128 | elapsed "
+        "time per iteration (ms): 970.1 | learning rate: {:.6E} | global batch size: 128 | lm "
+        "loss: {} | loss scale: 1.0 | grad norm: {:.3f} | number of skipped iterations:   0 | "
+        "number of nan iterations:   0 |\n",
+        n % 60, n, rate, loss, norm);
   }
   static std::string usual(int first, int last) {
     std::string out;

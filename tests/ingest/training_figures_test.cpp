@@ -165,7 +165,8 @@ TEST(LoopFigures, TimesMemoryAndRatesOfAnyPunctuation) {
   EXPECT_EQ(rows.points("fwd+bwd").values, (std::vector<double>{3.2, 3.3}));
   EXPECT_EQ(rows.points("allreduce").steps, (std::vector<std::int64_t>{20, 21}));
   EXPECT_EQ(rows.points("samples/s").values, (std::vector<double>{247.5, 246.5}));
-  EXPECT_EQ(rows.series_rows.size(), 3u);  // neither loss nor learning rate
+  EXPECT_EQ(rows.points("lr").values, (std::vector<double>{9.1e-05, 9.1e-05}));
+  EXPECT_EQ(rows.series_rows.size(), 4u);  // not the loss
   const Rows other = read_text("epoch: 1 step: 20 loss: 2.5 data_time: 0.012 peak mem: 43.1GB\n");
   EXPECT_EQ(other.points("data_time").values, (std::vector<double>{0.012}));
   EXPECT_EQ(other.points("peak mem").values, (std::vector<double>{43.1}));

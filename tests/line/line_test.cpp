@@ -57,24 +57,37 @@ TEST(Peel, MomentsOfASystemEventLogStayBesideItsColumns) {
 
 TEST(Peel, SecondsSince1970NeedAHostAndAProgramBehindThem) {
   check({{"1795231178.250 node-7 kernel: NVRM: Xid",
-          {.message = "NVRM: Xid", .clock = Clock::utc, .ns = kNov + kSecond / 4, .host = "node-7",
-           .kernel = true, .unit = "kernel"}},
+          {.message = "NVRM: Xid",
+           .clock = Clock::utc,
+           .ns = kNov + kSecond / 4,
+           .host = "node-7",
+           .kernel = true,
+           .unit = "kernel"}},
          {"1795231178.250000 node-7 sshd[812]: closed",
-          {.message = "closed", .clock = Clock::utc, .ns = kNov + kSecond / 4, .host = "node-7",
-           .pid = 812, .unit = "sshd"}},
+          {.message = "closed",
+           .clock = Clock::utc,
+           .ns = kNov + kSecond / 4,
+           .host = "node-7",
+           .pid = 812,
+           .unit = "sshd"}},
          {"1795231178.250 0.31 0.44", {.message = "1795231178.250 0.31 0.44"}}});
 }
 
 TEST(Peel, ANameInCapitalsWithoutHostBeginsTheMessage) {
-  check({{"2026/11/21 03:19:38 XidCriticalError: Xid=69 on Device=GPU-1",
-          {.message = "XidCriticalError: Xid=69 on Device=GPU-1", .clock = Clock::local,
-           .ns = kNov}},
-         {"Nov 21 03:19:38 leaf-7 %FWK-3-LINECARD_DOWN: Linecard2 powered off",
-          {.message = "%FWK-3-LINECARD_DOWN: Linecard2 powered off",
-           .clock = Clock::local_no_year, .ns = kNov0, .host = "leaf-7"}},
-         {"Nov 21 03:19:38 node-7 NetworkManager: up",
-          {.message = "up", .clock = Clock::local_no_year, .ns = kNov0, .host = "node-7",
-           .unit = "NetworkManager"}}});
+  check(
+      {{"2026/11/21 03:19:38 XidCriticalError: Xid=69 on Device=GPU-1",
+        {.message = "XidCriticalError: Xid=69 on Device=GPU-1", .clock = Clock::local, .ns = kNov}},
+       {"Nov 21 03:19:38 leaf-7 %FWK-3-LINECARD_DOWN: Linecard2 powered off",
+        {.message = "%FWK-3-LINECARD_DOWN: Linecard2 powered off",
+         .clock = Clock::local_no_year,
+         .ns = kNov0,
+         .host = "leaf-7"}},
+       {"Nov 21 03:19:38 node-7 NetworkManager: up",
+        {.message = "up",
+         .clock = Clock::local_no_year,
+         .ns = kNov0,
+         .host = "node-7",
+         .unit = "NetworkManager"}}});
 }
 
 TEST(Peel, WhatATrainerPrintsIsNoNameOfAProgram) {

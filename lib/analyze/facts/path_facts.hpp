@@ -45,7 +45,7 @@ bool named_as_output(std::string_view path);
 bool named_as_record(std::string_view path);
 // Named after a program that runs beside a training job: an evaluation, a server, a download.
 bool of_other_program(std::string_view path);
-// Named as output of a run before: "logs/previous/worker-0.log", as kubectl logs --previous is kept.
+// Named as output of a run before: "logs/previous/worker-0.log", what kubectl logs --previous gave.
 bool of_earlier_run(std::string_view path);
 
 // Daemons' logs of a machine that its kernel writes into as well, by the names that systems give

@@ -378,6 +378,8 @@ class Joined {
     const auto ours = [&](const Host& host) {
       return std::ranges::binary_search(job_hosts_, short_host(host));
     };
+    const bool address = o.host.find_first_not_of("0123456789.:") == std::string::npos;
+    if (!job_hosts_.empty() && !o.host.empty() && address && !ours(o.host)) return true;
     return !o.host.empty() && !ours(o.host) &&
            std::ranges::any_of(facts_.series,
                                [&](const SeriesRow& s) { return s.host && ours(*s.host); });

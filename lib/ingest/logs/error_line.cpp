@@ -33,7 +33,8 @@ bool is_error(const re2::StringPiece text) {
   static const re2::RE2 kHarmless(
       R"((?i)\b(?:no|0|zero|without|ignor\w+|non-fatal|not fatal|retry\w*|will retry|if it fails|on failure|on_error|error_?(?:rate|feedback|handling|file|log)|mean|squared|absolute|relative|max|min|std|standard) (?:\w+ )?(?:errors?|failures?|exceptions?)\b|\berrors?\s*[=:]\s*(?:0\b|none)|\berror_?(?:rate|feedback|handling|file|log|bar)|(?:failed|failures|errors?|exceptions?|killed)[ =:]+0(?:\b|$)|\b0 (?:failed|killed|denied|refused)|deprecat|\bwarn(?:ing)?\b|\b(?:is initialized|initialized successfully|registered|enabled|recovered|succeeded)\b)");
   // What is printed as an error is one, whatever else it mentions.
-  static const re2::RE2 kSevere(R"(^(?:\[?(?:ERROR|CRITICAL|FATAL)\b|[EF] \S+\.(?:cc|cpp|py|cu):\d+\]))");
+  static const re2::RE2 kSevere(
+      R"(^(?:\[?(?:ERROR|CRITICAL|FATAL)\b|[EF] \S+\.(?:cc|cpp|py|cu):\d+\]))");
   return re2::RE2::PartialMatch(text, kSpeaks) &&
          (re2::RE2::PartialMatch(text, kSevere) || !re2::RE2::PartialMatch(text, kHarmless));
 }
