@@ -28,15 +28,16 @@ std::vector<LastLineRow> lines_before(std::string_view text, const Place& end,
                                       std::uint64_t floor) {
   std::vector<LastLineRow> out;
   Place place = end;
-  while (out.size() < kMostLines && !text.empty() && place.line > floor + 1) {
+  while (out.size() < kMostLines && !text.empty()) {
     std::string_view line = text;
-    if (line.back() == '\n') line.remove_suffix(1);
+    // What ends in a line end is a line before; a carriage return begins none.
+    if (line.back() == '\n') line.remove_suffix(1), --place.line;
+    if (place.line <= floor) break;
     const std::size_t begin = line.rfind('\n');
     // What has no line end before it may be cut, unless the log begins there.
     if (begin == std::string_view::npos && text.size() != place.offset) break;
     line.remove_prefix(begin == std::string_view::npos ? 0 : begin + 1);
     place.offset -= static_cast<std::uint64_t>(text.data() + text.size() - line.data());
-    --place.line;
     text = text.substr(0, static_cast<std::size_t>(line.data() - text.data()));
     place.length = static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 64 * 1024));
     if (has_words(line)) out.push_back({place, 0, cut(line)});

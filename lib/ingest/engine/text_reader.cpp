@@ -526,7 +526,7 @@ void TextReader::finish() {
   if (!tail_.empty() && (bytes_ != without_time_ || bytes_ > tail_.size()))
     keep_edge_time(tail_, false);
   if (rules_ && reading_.text_kind != "kernel")
-    last_lines_.finish(tail_, {member_, lines_ + 1, bytes_, 0}, reading_.sink);
+    last_lines_.finish(tail_, {member_, newlines_ + 1, bytes_, 0}, reading_.sink);
   for (Running& running : running_) running.assembler->finish(reading_);
   running_.clear();
   for (const auto& [stream, partial] : partial_)
