@@ -39,7 +39,7 @@ fi
 # function returned are looked for where inputs are damaged (tests/fuzz, tests/e2e): a fifth of the time everywhere else.
 export ASAN_OPTIONS="${ASAN_OPTIONS-exitcode=99:detect_stack_use_after_return=0:malloc_context_size=4}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS-exitcode=99:print_stacktrace=1}"
-# One test waits for hosts that do not answer: it takes no core.
-export CTEST_PARALLEL_LEVEL="${CTEST_PARALLEL_LEVEL-$(($(nproc) + 1))}"
+# Some tests wait for hosts that do not answer, or for a private Slurm: they take no core.
+export CTEST_PARALLEL_LEVEL="${CTEST_PARALLEL_LEVEL-$(($(nproc) + 2))}"
 cd "$build"
 exec ctest --output-on-failure --no-tests=error --timeout 300 --output-junit "$build/junit.xml" "$@"
