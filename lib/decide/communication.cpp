@@ -54,6 +54,14 @@ Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Fi
   return taken(diag.why);
 }
 
+// On other machines, by the time that it did: it was taken down with them.
+bool others_had_ended(const Case& incident, const ExitFact& x) {
+  return std::ranges::any_of(incident.exits, [&](const ExitFact& other) {
+    return other.code != 0 && other.host != x.host && other.time && x.time &&
+           *other.time <= *x.time;
+  });
+}
+
 // A process on that machine had ended by then, as those say that saw it end: it takes its
 // connections along, and the machine lives on.
 bool process_ended_there(const Walk& w, const Finding& diag) {
@@ -65,11 +73,7 @@ bool process_ended_there(const Walk& w, const Finding& diag) {
            const std::int64_t signal = signal_of(x.code);
            if (x.code == 0 || signal == 6 || signal == 15 || x.host != diag.host) return false;
            const bool killed = signal == 7 || signal == 9 || signal == 11;
-           // Where others had ended by then, it was taken down with them.
-           const auto before = [&](const ExitFact& y) {
-             return y.code != 0 && y.host != x.host && y.time && x.time && *y.time <= *x.time;
-           };
-           if (killed && std::ranges::any_of(w.incident.exits, before)) return false;
+           if (killed && others_had_ended(w.incident, x)) return false;
            if (x.time && diag.start)
              return *x.time <= *diag.start + diag.uncertainty + (killed ? kPolled : kClocks);
            return killed;

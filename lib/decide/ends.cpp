@@ -111,13 +111,6 @@ bool stood_proven(const Finding& f) {
 
 }  // namespace
 
-// Steps up to the last line that the job wrote: it was running when its logs were collected.
-static bool ran_to_the_end_of_its_logs(const Case& c) {
-  if (!c.last_iteration && !c.last_progress) return false;
-  return !c.last_progress || !c.job_end ||
-         *c.job_end <= *c.last_progress + std::max<Nanoseconds>(60 * kSecond, 10 * c.step_time);
-}
-
 Text failure(const Walk& w, Unplaced unplaced) {
   const Finding* word = earlier_word(w);
   std::int64_t worst = 0;
@@ -227,6 +220,13 @@ const Finding* stands_still(const Walk& w) {
 }
 
 void look_again(Verdict& v) { next(v, NextKind::collect, say(Phrase::stacks_twice, kDumpStacks)); }
+
+// Steps up to the last line that the job wrote: it was running when its logs were collected.
+bool ran_to_the_end_of_its_logs(const Case& c) {
+  if (!c.last_iteration && !c.last_progress) return false;
+  return !c.last_progress || !c.job_end ||
+         *c.job_end <= *c.last_progress + std::max<Nanoseconds>(60 * kSecond, 10 * c.step_time);
+}
 
 // Nothing proves a failure, and nothing proves success.
 Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {

@@ -224,7 +224,8 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty())
     out.verdict.next.push_back({NextKind::plan, cost});
   std::vector<Finding> lines;
-  if (auto last = last_lines_for(out.verdict, incident.findings, facts, db.last_lines()))
+  if (auto last =
+          last_lines_for(out.verdict, incident.findings, facts, [&] { return db.last_lines(); }))
     lines.push_back(std::move(*last));
   CULPRIT_CHECK(db.save_findings(Analysis::last_lines, lines, report::words));
   out.findings = std::move(incident.findings);

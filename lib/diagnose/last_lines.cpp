@@ -68,8 +68,9 @@ Rows at_the_end(const analyze::Facts& facts, std::span<const LastLineRow> rows) 
 
 std::optional<Finding> last_lines_for(const Verdict& verdict, std::span<const Finding> findings,
                                       const analyze::Facts& facts,
-                                      std::span<const LastLineRow> rows) {
-  if (!leaves_open(verdict) || rows.empty()) return std::nullopt;
+                                      const std::function<std::vector<LastLineRow>()>& load) {
+  if (!leaves_open(verdict)) return std::nullopt;
+  const std::vector<LastLineRow> rows = load();
   Rows lines;
   for (const Target& target : verdict.targets)
     for (const std::string& id : target.because)

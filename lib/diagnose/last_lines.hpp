@@ -1,6 +1,7 @@
 // What the logs said last, beside an answer that leaves the cause open.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,6 +15,6 @@ namespace culprit::diagnose {
 // which the job was seen last. nullopt: the verdict needs none, or no log holds any.
 std::optional<Finding> last_lines_for(const Verdict& verdict, std::span<const Finding> findings,
                                       const analyze::Facts& facts,
-                                      std::span<const LastLineRow> rows);
+                                      const std::function<std::vector<LastLineRow>()>& load);
 
 }  // namespace culprit::diagnose

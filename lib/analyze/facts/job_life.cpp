@@ -93,8 +93,7 @@ std::vector<Host> storage_servers(const Facts& facts) {
 namespace {
 
 // The scheduler's record of the job. "4711.batch" and "4711.0" are steps of job 4711.
-std::string recorded_state(const Facts& facts) {
-  const std::string job = job_of_all_output(facts);
+std::string recorded_state(const Facts& facts, const std::string& job) {
   std::string out;
   for (const ConfigRow& c : facts.configs)
     if (!job.empty() && c.name == "slurm.job.state" && c.value.starts_with(job + " ") &&
@@ -134,20 +133,14 @@ const EventRow* closing_line(const Facts& facts) {
 }
 
 bool job_completed(const Facts& facts) {
-  return recorded_state(facts).starts_with("COMPLETED") || closing_line(facts) != nullptr;
+  return recorded_state(facts, job_of_all_output(facts)).starts_with("COMPLETED") ||
+         closing_line(facts) != nullptr;
 }
 
 // Of a job that was started again by hand the earlier record says nothing of the run in question.
 bool recorded_failed(const Facts& facts) {
   const std::string job = job_of_all_output(facts);
-  std::string own, latest;
-  for (const ConfigRow& c : facts.configs) {
-    if (c.name != "slurm.job.start") continue;
-    const std::string start = c.value.substr(c.value.find(' ') + 1);
-    latest = std::max(latest, start);
-    if (c.value.starts_with(job + " ")) own = std::max(own, start);
-  }
-  return own == latest && recorded_state(facts).starts_with("FAILED");
+  return recorded_state(facts, job).starts_with("FAILED") && began_last(facts, job);
 }
 
 bool uses_gpus(const Facts& facts) {

@@ -254,6 +254,13 @@ std::string job_of_all_output(const Facts& facts) {
   return only(of_all_output(facts, recorded_jobs(facts)));
 }
 
+bool began_last(const Facts& facts, const std::string& job) {
+  const auto starts = starts_of(facts);
+  const auto own = starts.find(job);
+  return std::ranges::all_of(
+      starts, [&](const auto& one) { return own != starts.end() && one.second <= own->second; });
+}
+
 std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& job) {
   return output_where(facts, job, starts_of(facts), std::less<>());
 }

@@ -23,6 +23,9 @@ std::string job_of_all_output(const Facts& facts);
 // steps of others from its own.
 std::string job_of_steps(const Facts& facts);
 
+// Whether no job of the records began after it.
+bool began_last(const Facts& facts, const std::string& job);
+
 // Files named after jobs of the same records that began before `job`.
 std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& job);
 

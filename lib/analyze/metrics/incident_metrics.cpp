@@ -136,6 +136,11 @@ MetricSeries series_of_entities(const std::string& name, const std::string& unit
   return metric;
 }
 
+// As columns of samples hold it: 0 where nothing is known.
+std::uint64_t natural(std::int64_t value) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, value));
+}
+
 }  // namespace
 
 std::string entity_name(const SeriesRow& s) {
@@ -146,11 +151,15 @@ std::string entity_name(const SeriesRow& s) {
   return host;
 }
 
+Place place_of_sample(const SeriesRow& series, const SeriesPoints& points, std::size_t at) {
+  const auto of = [&](const std::vector<std::int64_t>& column) {
+    return column.empty() ? 0 : natural(column[at]);
+  };
+  return {series.member, of(points.lines), of(points.offsets), 0};
+}
+
 Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::int64_t line,
                             std::int64_t offset, double printed, Nanoseconds time) {
-  const auto natural = [](std::int64_t v) {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, v));
-  };
   Evidence out = facts.evidence({series.member, natural(line), natural(offset), 0},
                                 fmt::format("{}", printed));
   out.reading = fmt::format("{} of {}", series.name, entity_name(series));

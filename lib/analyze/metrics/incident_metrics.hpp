@@ -39,6 +39,9 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
                                       const std::string& metric, const std::string& entity,
                                       Nanoseconds start, Nanoseconds end, double value);
 
+// Where the sample at this place of its series stands, as far as that was stored.
+Place place_of_sample(const SeriesRow& series, const SeriesPoints& points, std::size_t at);
+
 // Where one sample stands. line, offset: as stored with it; printed: its number there; time: UTC.
 Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::int64_t line,
                             std::int64_t offset, double printed, Nanoseconds time);

@@ -86,10 +86,8 @@ std::vector<Evidence> reading_evidence(const Facts& facts,
       continue;
     const SeriesPoints points = load(s.id);
     if (points.size() == 0 || points.lines.empty()) continue;
-    Evidence e = facts.evidence(
-        {s.member, static_cast<std::uint64_t>(points.lines.back()),
-         points.offsets.empty() ? 0 : static_cast<std::uint64_t>(points.offsets.back()), 0},
-        fmt::format("{}", points.values.back()));
+    Evidence e = facts.evidence(place_of_sample(s, points, points.size() - 1),
+                                fmt::format("{}", points.values.back()));
     e.reading = fmt::format("{} of {}", s.name, outlier.outlier.entity);
     return {std::move(e)};
   }

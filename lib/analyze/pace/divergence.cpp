@@ -68,16 +68,8 @@ std::size_t growing_norms(const JobSteps& steps, const std::vector<std::size_t>&
 Finding grown_norms(const Facts& facts, const JobSteps& steps, const std::vector<std::size_t>& good,
                     std::size_t grew) {
   const std::size_t from = good[good.size() - 1 - grew], to = good.back();
-  Finding f{.id = "divergence/gradients",
-            .analysis = Analysis::divergence,
-            .subject = {SubjectKind::job, "job"},
-            .event_class = "gradients_grew",
-            .symptom = Symptom::nan_value,
-            .severity = Severity::warning,
-            .role = Role::confirmation,
-            .scope = Scope::job_wide,
-            .confidence = confidence::kDiverged,
-            .title = say(Phrase::gradients_grew)};
+  Finding f =
+      divergence_named("divergence/gradients", "gradients_grew", say(Phrase::gradients_grew));
   f.count = grew;
   f.why =
       say(Phrase::norm_grew_from_to, fmt::format("{:.4g}", steps.grad_norm[from]),
@@ -101,6 +93,19 @@ bool stopped_on_numbers(std::span<const Finding> classified) {
 }
 
 }  // namespace
+
+Finding divergence_named(std::string id, std::string event_class, Text title) {
+  return {.id = std::move(id),
+          .analysis = Analysis::divergence,
+          .subject = {SubjectKind::job, "job"},
+          .event_class = std::move(event_class),
+          .symptom = Symptom::nan_value,
+          .severity = Severity::warning,
+          .role = Role::confirmation,
+          .scope = Scope::job_wide,
+          .confidence = confidence::kDiverged,
+          .title = std::move(title)};
+}
 
 std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& steps,
                                          std::span<const Finding> classified,
@@ -128,21 +133,12 @@ std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& ste
     return {};
   }
 
-  Finding f{.id = "divergence/loss",
-            .analysis = Analysis::divergence,
-            .subject = {SubjectKind::job, "job"},
-            .event_class = "loss_diverged",
-            .symptom = Symptom::nan_value,
-            .severity = Severity::warning,
-            .role = Role::confirmation,
-            .scope = Scope::job_wide,
-            .confidence = confidence::kDiverged};
+  Finding f = divergence_named("divergence/loss", "loss_diverged", say(Phrase::loss_diverged));
   const std::size_t from = good[lowest], to = good.back();
   if (steps.time[from] != kNoValue) f.start = steps.time[from];
   const std::size_t last = bad == steps.size() ? to : bad;
   if (steps.time[last] != kNoValue) f.end = steps.time[last];
   f.count = good.size() - lowest;
-  f.title = say(Phrase::loss_diverged);
   f.why = say(Phrase::loss_rose, fmt::format("{:.4g}", steps.loss[from]), steps.iteration[from],
               fmt::format("{:.4g}", steps.loss[to]), steps.iteration[to]);
   f.facts =

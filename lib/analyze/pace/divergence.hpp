@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
@@ -22,6 +23,9 @@ struct DivergenceParams {
   std::size_t norms = 5;   // norms of gradients in a row, each above the one before
   double norm_rise = 10;   // times the usual norm, at their end
 };
+
+// What all findings have that say that a training left its way by itself.
+Finding divergence_named(std::string id, std::string event_class, Text title);
 
 // One finding, "divergence/loss", of the last run; none where the loss did not rise, or where loss
 // and gradients stayed numbers. classified: what the program said of its end.

@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "model/confidence.hpp"
+#include "analyze/metrics/incident_metrics.hpp"
+#include "analyze/pace/divergence.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::analyze {
@@ -39,30 +40,17 @@ std::size_t first_jump(const std::vector<double>& rates, const LearningRateParam
 
 Finding finding_of(const Facts& facts, const SeriesRow& series, const SeriesPoints& points,
                    std::size_t at) {
-  const std::int64_t step = points.steps.empty() ? kNoValue : points.steps[at];
-  Finding f{.id = "divergence/learning_rate",
-            .analysis = Analysis::divergence,
-            .subject = {SubjectKind::job, "job"},
-            .event_class = "learning_rate_jumped",
-            .symptom = Symptom::nan_value,
-            .severity = Severity::warning,
-            .role = Role::confirmation,
-            .scope = Scope::job_wide,
-            .confidence = confidence::kDiverged,
-            .title = say(Phrase::learning_rate_jumped)};
+  const bool numbered = !points.steps.empty() && points.steps[at] != kNoValue;
+  const std::int64_t step = numbered ? points.steps[at] : 0;
+  Finding f = divergence_named("divergence/learning_rate", "learning_rate_jumped",
+                               say(Phrase::learning_rate_jumped));
   f.why = say(Phrase::learning_rate_from_to, fmt::format("{:.3g}", points.values[at - 1]),
-              fmt::format("{:.3g}", points.values[at]), step == kNoValue ? 0 : step);
-  f.facts = DivergenceFacts{step == kNoValue ? 0 : step, step == kNoValue ? 0 : step,
-                            points.values[at - 1], points.values[at]};
+              fmt::format("{:.3g}", points.values[at]), step);
+  f.facts = DivergenceFacts{step, step, points.values[at - 1], points.values[at]};
   f.count = 1;
   if (!points.lines.empty())
-    f.evidence.push_back(facts.evidence(
-        {series.member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, points.lines[at])),
-         points.offsets.empty()
-             ? 0
-             : static_cast<std::uint64_t>(std::max<std::int64_t>(0, points.offsets[at])),
-         0},
-        fmt::format("{}={:.6g}", series.name, points.values[at])));
+    f.evidence.push_back(facts.evidence(place_of_sample(series, points, at),
+                                        fmt::format("{}={:.6g}", series.name, points.values[at])));
   return f;
 }
 

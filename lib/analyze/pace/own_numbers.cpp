@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/metrics/incident_metrics.hpp"
 #include "model/confidence.hpp"
 #include "model/contains.hpp"
 #include "model/phrases.hpp"
@@ -56,12 +57,8 @@ Finding finding_of(const Facts& facts, const FirstGone& first) {
   f.ranks = {*s.rank};
   f.count = 1;
   f.traits.add(Trait::own_numbers);
-  const auto natural = [&](const std::vector<std::int64_t>& of) {
-    return of.empty() ? 0 : static_cast<std::uint64_t>(std::max<std::int64_t>(0, of[first.at]));
-  };
-  f.evidence.push_back(
-      facts.evidence({s.member, natural(first.points.lines), natural(first.points.offsets), 0},
-                     fmt::format("{}", first.points.values[first.at])));
+  f.evidence.push_back(facts.evidence(place_of_sample(s, first.points, first.at),
+                                      fmt::format("{}", first.points.values[first.at])));
   f.evidence.back().reading = fmt::format("{} of rank {}", s.name, number_of(*s.rank));
   return f;
 }

@@ -102,6 +102,10 @@ class Joined {
         compared_(metrics.judged > 0),
         classified_(classified),
         params_(params) {
+    metrics_name_ours_ =
+        !job_hosts_.empty() && std::ranges::any_of(facts.series, [&](const SeriesRow& row) {
+          return row.host && ours(*row.host);
+        });
     for (std::size_t i = 0; i < steps.size(); ++i)
       if (!std::isnan(steps.ms[i])) total_ += steps.ms[i] * stands_for(steps, i);
   }
@@ -373,16 +377,14 @@ class Joined {
       if (!o.evidence.empty() && may_explain(o, start, end, later)) add_metric(leads, o);
   }
 
-  // Where the names in its metrics are those that the job's machines have.
+  bool ours(const Host& host) const {
+    return std::ranges::binary_search(job_hosts_, short_host(host));
+  }
+
+  // Where metrics name machines as the job does. An address that is none of them is nobody's.
   bool of_another_job(const MetricOutlier& o) const {
-    const auto ours = [&](const Host& host) {
-      return std::ranges::binary_search(job_hosts_, short_host(host));
-    };
-    const bool address = o.host.find_first_not_of("0123456789.:") == std::string::npos;
-    if (!job_hosts_.empty() && !o.host.empty() && address && !ours(o.host)) return true;
-    return !o.host.empty() && !ours(o.host) &&
-           std::ranges::any_of(facts_.series,
-                               [&](const SeriesRow& s) { return s.host && ours(*s.host); });
+    if (job_hosts_.empty() || o.host.empty() || ours(o.host)) return false;
+    return metrics_name_ours_ || o.host.find_first_not_of("0123456789.:") == std::string::npos;
   }
 
   // A single reading counts that was taken in the stretch, or not long after the last step of one
@@ -588,6 +590,7 @@ class Joined {
   std::span<const OwnWork> own_;
   std::span<const MetricOutlier> outliers_, readings_;
   const std::vector<Host> job_hosts_;  // sorted; empty: not known
+  bool metrics_name_ours_ = false;     // some of them
   bool compared_;
   std::span<const Finding> classified_;
   const SlowJobParams& params_;

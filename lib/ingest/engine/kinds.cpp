@@ -195,7 +195,7 @@ bool metrics(const Head& head) {
     return true;
   if (ends(head.base(), {".prom", ".csv", ".tsv"})) return true;
   // JSON lines without a message: numbers for another analysis.
-  return starts(top, "{") && only_objects(head) &&
+  return starts(top, "{") &&
          share_of_lines(
              head, 90,
              [](std::string_view text) {
@@ -208,7 +208,8 @@ bool metrics(const Head& head) {
                       text.find("\"error\"") == std::string_view::npos &&
                       text.find("\":") != std::string_view::npos;
              },
-             16);
+             16) &&
+         only_objects(head);
 }
 
 // It speaks of all jobs and nodes of the site, and is the log of none of them.

@@ -349,8 +349,8 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   if ((said.judge || named) && rules_ && !judged)
     asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
-  if (match && reading_.pack.is_event(*match) && typed_command(line.raw)) return;
   if (match && reading_.pack.is_event(*match)) {
+    if (typed_command(line.raw)) return;
     keep_event(line, *match);
     used = true;
   } else if (match && match->rule->meaning.traits.has(Trait::suppressed)) {
