@@ -255,6 +255,14 @@ Why asked_long_before(const Setting& s, const Finding& f, CauseKind) {
   return say(Phrase::long_before_the_end, human_duration(*consequence - *f.end));
 }
 
+// The job went on behind it in its log.
+bool made_steps_behind(const Setting& s, const Finding& f) {
+  const auto& last = s.incident.last_step;
+  return last && std::ranges::any_of(f.evidence, [&](const Evidence& e) {
+           return e.member == last->member && e.line < last->line;
+         });
+}
+
 // Somebody had asked the job to stop before this came up: as the log in which both stand has them
 // in order, or by clocks that leave no doubt. What processes print while they are ended is no
 // cause.
@@ -269,16 +277,17 @@ Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
   };
   for (const Finding& asked : s.incident.findings) {
     if (&asked == &f || asked.outcome != Outcome::fired || asked.hearsay ||
-        kind_of(asked) != CauseKind::outside || !asked.start || !f.start ||
+        kind_of(asked) != CauseKind::outside || !asked.start ||
         asked_in_clean_up(s, asked, CauseKind::outside) ||
         asked_long_before(s, asked, CauseKind::outside))
       continue;
+    if (!f.start && !(behind_in_log(asked) && !made_steps_behind(s, asked))) continue;
     // In another file the word must be that of whoever runs the job.
     const bool of_scheduler =
         asked.traits.has_any({Trait::scheduler_ended, Trait::preempted, Trait::time_limit});
-    const bool clearly =
-        of_scheduler && *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
-    if (clearly || (*asked.start <= *f.start && behind_in_log(asked)))
+    const bool clearly = of_scheduler && f.start &&
+                         *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
+    if (clearly || !f.start || (*asked.start <= *f.start && behind_in_log(asked)))
       return say(Phrase::after_it_was_asked_to_stop, asked.event_class);
   }
   return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include "decide/candidate.hpp"
 #include "decide/walk.hpp"
+#include "model/address.hpp"
 
 namespace culprit::decide {
 
@@ -20,11 +21,13 @@ BrokenConnections::BrokenConnections(const Case& incident) {
 void BrokenConnections::hear(const Finding& f) {
   if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
   if (f.traits.has(Trait::node_missed) && f.host) missed_.insert(*f.host);
+  const auto* line = std::get_if<LineFacts>(&f.facts);
   if (f.origin == Origin::any && f.analysis == Analysis::classify && f.role == Role::root &&
       kind_of(f) && !f.hearsay) {
     job_names_root = true;
-    names_another_root_ =
-        names_another_root_ || !f.traits.has_any({Trait::node_missed, Trait::setup_only});
+    if (!f.traits.has_any({Trait::node_missed, Trait::setup_only}) &&
+        (line == nullptr || line->speaker == Speaker::job))
+      roots_of_job_.insert(f.host);
   }
   if (f.analysis != Analysis::classify || f.role != Role::cascade) return;
   const bool distributed = f.severity >= Severity::distributed;
@@ -33,7 +36,6 @@ void BrokenConnections::hear(const Finding& f) {
   if (f.symptom == Symptom::job_hang) return;
   ends_known_ = ends_known_ || !f.hosts.empty();
   ends_.insert(f.hosts.begin(), f.hosts.end());
-  const auto* line = std::get_if<LineFacts>(&f.facts);
   if (line == nullptr || line->peer.value_or("").empty()) return;
   ends_.insert(Host(*line->peer));
   peers_.insert(Host(*line->peer));
@@ -48,10 +50,14 @@ bool BrokenConnections::name_another(const Finding& f) const {
 }
 
 bool BrokenConnections::noticed_late(const Finding& f) const {
-  return f.traits.has(Trait::node_missed) && f.host && missed_.size() == 1 &&
-         !names_another_root_ && reporters_.count(*f.host) == 0 && !reporters_.empty() &&
-         ended_by_signal_.size() == ended_by_signal_.count(*f.host) &&
-         (peers_.empty() || peers_ == std::set<Host>{*f.host});
+  if (!f.traits.has(Trait::node_missed) || !f.host || missed_.size() != 1 || !any) return false;
+  // An address that is no known machine's may be that of the one which is missed.
+  const bool of_others = std::ranges::any_of(peers_, [&](const Host& peer) {
+    return peer != *f.host && (peers_.size() > 1 || !is_address(peer));
+  });
+  return !of_others && reporters_.count(*f.host) == 0 &&
+         roots_of_job_.size() == roots_of_job_.count(f.host) &&
+         ended_by_signal_.size() == ended_by_signal_.count(*f.host);
 }
 
 }  // namespace culprit::decide

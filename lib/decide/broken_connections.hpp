@@ -28,8 +28,8 @@ class BrokenConnections {
   void hear(const Finding& f);
 
   bool ends_known_ = false;
-  bool names_another_root_ = false;  // beside a node that the scheduler misses
-  std::set<Host> ends_;              // hosts of connections that broke
+  std::set<std::optional<Host>> roots_of_job_;  // where the job prints what may be a cause
+  std::set<Host> ends_;                         // hosts of connections that broke
   std::set<Host> peers_;             // that broken connections name as their other end
   std::set<Host> reporters_;         // on which the job tells of failed communication
   std::set<Host> missed_;            // by the scheduler

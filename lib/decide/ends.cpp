@@ -24,11 +24,17 @@ bool steps_left(const Case& c) {
   return c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
 }
 
+namespace {
+
+bool made_all_steps(const Case& c) {
+  return c.last_iteration && c.planned_iterations && *c.last_iteration >= *c.planned_iterations;
+}
+
+}  // namespace
+
 bool ended_well(const Walk& w) {
   const Case& c = w.incident;
-  const bool all_steps =
-      c.last_iteration && c.planned_iterations && *c.last_iteration >= *c.planned_iterations;
-  return c.completed || all_steps ||
+  return c.completed || made_all_steps(c) ||
          std::any_of(c.exits.begin(), c.exits.end(), [](const ExitFact& x) { return x.code == 0; });
 }
 
@@ -91,6 +97,12 @@ bool broke_before_closing(const Walk& w) {
   });
 }
 
+// In a log of a machine or of a service, not in the job's own.
+bool said_elsewhere(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return f.origin != Origin::any || (line != nullptr && line->speaker != Speaker::job);
+}
+
 // What machines' logs report and what does not concern the job.
 std::set<const Finding*> surroundings_of(const Walk& w, Unplaced unplaced) {
   std::set<const Finding*> out;
@@ -98,7 +110,7 @@ std::set<const Finding*> surroundings_of(const Walk& w, Unplaced unplaced) {
     if (e.reason == Exclusion::surroundings || e.reason == Exclusion::ran_on ||
         e.reason == Exclusion::not_of_job ||
         (unplaced == Unplaced::left_out && e.reason == Exclusion::unplaced &&
-         e.finding->origin != Origin::any))
+         said_elsewhere(*e.finding)))
       out.insert(e.finding);
   return out;
 }
@@ -160,9 +172,11 @@ Text failure(const Walk& w, Unplaced unplaced) {
     return say(Phrase::service_stopped_answering);
   if (!w.incident.any_training_output && w.best() != nullptr)
     return say(Phrase::machine_log_reports_fault);
-  // Whoever leaves last loses its peers, behind the framework's last word on a run that went well.
-  const bool closed =
-      w.incident.closing && w.best() == nullptr && !timed_out(w) && !broke_before_closing(w);
+  // Whoever leaves last loses its peers, behind the framework's last word on a run that went well,
+  // or the last step that was planned where the scheduler has the job as completed.
+  const bool over = w.incident.closing ? !broke_before_closing(w)
+                                       : w.incident.completed && made_all_steps(w.incident);
+  const bool closed = over && w.best() == nullptr && !timed_out(w);
   if (communication && !closed && after_effects(w)) return say(Phrase::failed_communication_exit_0);
   return {};
 }

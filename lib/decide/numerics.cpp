@@ -20,17 +20,29 @@ bool elsewhere(const Walk& w, const Finding& f) {
          });
 }
 
-// The only machine whose GPU failed the vendor's diagnostic: with wrong numbers in the job that is
-// a second source, which knows nothing of the first.
+// A rank there computed wrong numbers of its own.
+bool own_numbers_wrong(const Walk& w, const Host& host) {
+  return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.traits.has(Trait::own_numbers) && f.host == host;
+  });
+}
+
+// The machine whose GPU failed the vendor's diagnostic, alone or of those whose own numbers went
+// wrong: with wrong numbers in the job that is a second source, which knows nothing of the first.
 const Finding* failed_diagnostic(const Walk& w) {
-  const Finding* out = nullptr;
+  const Finding *only = nullptr, *own = nullptr;
+  bool several = false, several_own = false;
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.traits.has(Trait::diagnostic_failed) && f.host &&
         !elsewhere(w, f)) {
-      if (out != nullptr && out->host != f.host) return nullptr;
-      out = &f;
+      several = several || (only != nullptr && only->host != f.host);
+      only = &f;
+      if (!own_numbers_wrong(w, *f.host)) continue;
+      several_own = several_own || (own != nullptr && own->host != f.host);
+      own = &f;
     }
-  return out;
+  if (!several) return only;
+  return several_own ? nullptr : own;
 }
 
 std::vector<const Finding*> wrong_numbers(const Walk& w) {
@@ -102,9 +114,18 @@ std::set<MemberId> logs_of(const Finding& f) {
   return out;
 }
 
+// A device that is not the first of its machine is of one rank in a run.
+bool numbered_device(const Finding& f) {
+  const std::string& id = f.subject.id;
+  const std::size_t at = id.find_last_not_of("0123456789");
+  return f.subject.kind == SubjectKind::gpu && id.find(':') == std::string::npos &&
+         at + 1 < id.size() && id.find_first_not_of('0', at + 1) != std::string::npos;
+}
+
 // Of one finding: 0 where some of its ranks may be of one run.
 std::size_t runs_of(const Finding& f, Nanoseconds burst) {
   if (f.ranks.empty()) return 0;
+  if (numbered_device(f)) return f.ranks.size();
   const std::set<MemberId> logs = logs_of(f);
   const std::size_t n = f.ranks.size();
   const bool apart =
@@ -126,6 +147,7 @@ std::size_t runs_as_another_rank(const std::map<Subject, Repeated>& seen, Nanose
     if (own == 0) return 0;
     runs += own;
     ranks.insert(f->ranks.begin(), f->ranks.end());
+    if (numbered_device(*f)) continue;
     for (const MemberId log : logs_of(*f))
       if (!logs.insert(log).second) return 0;
     if (!f->start || !f->end) continue;
@@ -207,6 +229,8 @@ Answer data_corruption(Walk& w) {
   const auto own = repeated_steps(w, Trait::own_numbers);
   if (const std::size_t runs = runs_as_another_rank(own, w.params.same_burst); runs > 1) {
     const auto& [gpu, all] = *own.begin();
+    if (const Finding* f = failed_diagnostic(w); f != nullptr && f->host == all.findings[0]->host)
+      return ruled_out(say(Phrase::computes_wrongly_somewhere));  // surer, and told as such
     return corrupts(
         w, gpu, all,
         runs >= kProven ? confidence::kSameGpuDiffersAgain : confidence::kSameGpuDiffersOnce,

@@ -123,9 +123,12 @@ Answer user_request(Walk& w) {
     return ruled_out(say(Phrase::stood_before_word, human_duration(*stood)));
   if (slow_until_word(w, *stop) != nullptr) return ruled_out(say(Phrase::slow_until_word));
   // What fails shortly after the word is clean-up; what fails much later failed in a run that went
-  // on or came after.
+  // on or came after. A limit of time is reached by jobs that work: what fails in its very moment
+  // fails of it.
+  const Nanoseconds clear =
+      stop->traits.has(Trait::time_limit) ? -w.params.order_slack : w.params.order_slack;
   const bool cause_after = w.best() != nullptr && w.best()->start && when &&
-                           *w.best()->start - w.best()->uncertainty > *when + 5 * kSecond &&
+                           *w.best()->start - w.best()->uncertainty > *when + clear &&
                            *w.best()->start < *when + w.params.cleanup;
   // What ends a step may print its word before the buffered words of who failed; a limit of time
   // does not ask.

@@ -71,8 +71,10 @@ Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
 void Witnesses::collect(const Finding& f) {
   note_lost_processes(f);
   cuda_error = cuda_error || f.traits.has(Trait::by_gpu);
-  if ((f.cause == CauseKind::resource || f.cause == CauseKind::shared) && f.role == Role::root &&
-      f.origin == Origin::any && f.hosts.size() == 1)
+  const auto kind = f.cause;
+  if ((kind == CauseKind::resource || kind == CauseKind::shared ||
+       kind == CauseKind::environment) &&
+      f.role == Role::root && f.origin == Origin::any && f.hosts.size() == 1)
     lost_there_[f.hosts.front()].push_back(&f);
   if (!told_by_program(f) && !f.traits.has(Trait::node_missed) && f.analysis != Analysis::hang &&
       f.analysis != Analysis::root_diag && f.analysis != Analysis::silence)
@@ -131,7 +133,7 @@ bool Witnesses::took_away(const Finding& f) const {
   if (line == nullptr || lost == lost_there_.end()) return false;
   return std::ranges::any_of(lost->second, [&](const Finding* l) {
     return l != &f && leads_to(f, l->event_class) &&
-           (line->names_trainer || l->cause == CauseKind::shared);
+           (line->names_trainer || l->cause != CauseKind::resource);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/rank_blocks.hpp"
+#include "model/address.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -17,14 +18,6 @@ namespace {
 constexpr std::uint64_t kSmallFile = 16'384;
 constexpr std::size_t kMostOriginals =
     16;  // of one text: each further file is held against all of them
-
-bool is_address(const std::string& text) {
-  if (text.empty() || text.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos)
-    return false;
-  return std::count(text.begin(), text.end(), '.') == 3
-             ? text.find_first_not_of("0123456789.") == std::string::npos
-             : text.find(':') != std::string::npos;
-}
 
 // "10-24-7-61" is how addresses stand in names of files; the address, else nothing.
 std::string address_with_dashes(std::string name) {

@@ -122,12 +122,16 @@ const EventRow* closing_line(const Facts& facts) {
         facts.earlier_output.count(e.place.member) == 0 &&
         (last == nullptr || place(*last) < place(e)))
       last = &e;
-  // What trains on behind it is another run.
+  // What trains on behind it is another run; a bar that shows the last step once more is none.
+  const auto all_done = [](const ProgressSpan& p) {
+    return p.last.iteration && p.last.total && *p.last.iteration >= *p.last.total;
+  };
   const bool goes_on =
       last != nullptr &&
       std::any_of(facts.progress.begin(), facts.progress.end(), [&](const ProgressSpan& p) {
-        return (p.member == last->place.member && p.last.place.line > last->place.line) ||
-               (p.last.time_ns && last->time_ns && *p.last.time_ns > *last->time_ns + kMinute);
+        return !all_done(p) &&
+               ((p.member == last->place.member && p.last.place.line > last->place.line) ||
+                (p.last.time_ns && last->time_ns && *p.last.time_ns > *last->time_ns + kMinute));
       });
   return goes_on ? nullptr : last;
 }

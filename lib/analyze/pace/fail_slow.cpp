@@ -18,6 +18,8 @@ namespace {
 constexpr double kLadderStep =
     1.25;  // of a fault's difference: levels are known to a fourth of it at best
 
+constexpr std::size_t kFewestRows = 5;  // of a regime, however many iterations each stands for
+
 constexpr double kMostly =
     0.7;  // of the iterations of a slow segment; a level 2 sd above the limit has 97 %
 
@@ -36,6 +38,12 @@ class Judge {
       time_.push_back(in.time[i]);
       y_.push_back(std::log(in.time[i]));
     }
+    // Rows that stand for several iterations each: fewer of them make a regime.
+    if (const double each = median_of(stands_for_); each > 1)
+      params_.min_regime = std::min(
+          params_.min_regime,
+          std::max(kFewestRows, static_cast<std::size_t>(
+                                    std::ceil(static_cast<double>(params_.min_regime) / each))));
   }
 
   // Levels and the attempt's own baseline (logarithm); nothing when it is too short.
@@ -288,7 +296,7 @@ class Judge {
     out_.unconfirmed.push_back(std::move(s));
   }
 
-  const FailSlowParams& params_;
+  FailSlowParams params_;
   std::vector<std::size_t> place_;
   std::vector<double> stands_for_;  // iterations
   FailSlow& out_;

@@ -10,6 +10,7 @@
 
 #include "analyze/facts/job_life.hpp"
 #include "analyze/metrics/crowd.hpp"
+#include "model/address.hpp"
 #include "model/contains.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
@@ -384,7 +385,7 @@ class Joined {
   // Where metrics name machines as the job does. An address that is none of them is nobody's.
   bool of_another_job(const MetricOutlier& o) const {
     if (job_hosts_.empty() || o.host.empty() || ours(o.host)) return false;
-    return metrics_name_ours_ || o.host.find_first_not_of("0123456789.:") == std::string::npos;
+    return metrics_name_ours_ || is_address(o.host);
   }
 
   // A single reading counts that was taken in the stretch, or not long after the last step of one

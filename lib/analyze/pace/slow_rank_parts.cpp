@@ -65,11 +65,13 @@ bool compare_own_work(const SumsByRank& ranks, const SlowPartsInput& input,
     result.why = say(Phrase::three_ranks_needed, result.all.size());
     return waits;
   }
-  if (inside < params.least) {
+  if (inside == 0 || (inside < params.least && result.all.size() < params.many)) {
     result.why = say(Phrase::too_few_inside, inside);
     return waits;
   }
-  result.against_outside = outside >= params.least;
+  result.readings = inside;
+  result.against_outside =
+      outside >= params.least || (outside > 0 && result.all.size() >= params.many);
   for (RankExcess& r : result.all) {
     r.excess = result.against_outside ? r.own_inside - r.own_outside : r.own_inside;
     if (!std::isfinite(r.own_outside)) r.own_outside = 0;
@@ -240,6 +242,11 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   }
   const Rank first = by.order[0]->rank;
   result.answer = SlowPartsAnswer::nobody;
+  if (accused * result.readings < params.least) {
+    result.answer = SlowPartsAnswer::not_enough;
+    result.why = say(Phrase::too_few_inside, result.readings);
+    return result;
+  }
   if (waits && waits_no_less(by, result.against_outside)) {
     result.why = say(Phrase::waits_no_less, first);
     return result;

@@ -48,7 +48,11 @@ Halves halves(std::span<const double> values, const SlowPartsInput& input);
 
 struct SlowPartsParams {
   PartKind (*kind)(std::string_view) = part_kind;
-  std::size_t least = 5;  // iterations inside; outside as many, or the interval stands for itself
+  // Iterations inside; outside as many, or the interval stands for itself. Where at least so many
+  // ranks tell, fewer do if as many readings are of ranks that stand out together: timers are
+  // printed every hundredth step, of all ranks.
+  std::size_t least = 5;
+  std::size_t many = 8;
   // Clear of the others: this many robust deviations (1.4826 MAD) of the ranks that are not
   // accused. Iglewicz and Hoaglin take 3.5 for one sample; here the highest of many ranks is tried.
   double clear = 6.0;
@@ -78,6 +82,7 @@ struct SlowParts {
   double iteration_excess_ms = 0;  // inside less outside; 0 without an outside
   double explains = 0;  // excess over the iteration's excess, at most 1; 0 = cannot be said
   double clear = 0;     // robust deviations between the least accused and the others
+  std::size_t readings = 0;      // inside, of the rank that tells least
   bool against_outside = false;  // false: too little outside, ranks are compared inside only
   std::vector<RankExcess> all;   // by rank
   Text why;                      // a sentence

@@ -19,6 +19,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/operation.hpp"
 #include "line/timestamp.hpp"
+#include "model/address.hpp"
 #include "model/contains.hpp"
 #include "model/json.hpp"
 
@@ -28,11 +29,6 @@ namespace {
 
 constexpr std::int64_t kRanks = 1'000'000;      // more is a broken number
 constexpr std::size_t kRanksNamed = 2'000'000;  // of one member
-
-bool is_address(std::string_view node) {
-  return contains(node, ':') ||
-         (!node.empty() && node.find_first_not_of("0123456789.") == std::string_view::npos);
-}
 
 void place_node(std::string_view node, std::optional<Host>& host,
                 std::optional<std::string>& address) {

@@ -16,7 +16,7 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
     kKernelBanner, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings, kRdmaSettings,
-    kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo;
+    kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo, kKubernetesConditions;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
@@ -102,6 +102,7 @@ constexpr const Recogniser* kAll[] = {
     &kEthtool,
     &kCpupower,
     &kSinfo,
+    &kKubernetesConditions,
     &kSmiDmonBlock,
     &kErrorLine,
     &kClockLines,

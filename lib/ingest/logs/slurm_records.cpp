@@ -5,6 +5,7 @@
 
 #include <re2/re2.h>
 
+#include "ingest/engine/events.hpp"
 #include "ingest/logs/node_reason.hpp"
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"
@@ -43,6 +44,19 @@ void put_allocation(const Place& place, std::string_view id, const char* edge,
   reading.sink.put(row);
 }
 
+// That the scheduler ended a job of its own accord, and when: the word of its log, which may be
+// lacking. A job that was cancelled may have failed, or stood, before.
+void put_ending(const Place& place, std::string_view id, std::string_view state,
+                std::string_view end, Reading& reading) {
+  const bool ended = state == "TIMEOUT" || state == "PREEMPTED";
+  line::Line said;
+  if (id.empty() || !ended || line::parse_iso(end, said.prefix.time) == 0) return;
+  said.message = "JobId=" + std::string(id.substr(0, 64)) + " JobState=" + std::string(state);
+  const auto match = reading.pack.match(said.message, "scheduler");
+  if (match && reading.pack.is_event(*match))
+    reading.sink.put(make_event({place, said.message, said}, *match, reading));
+}
+
 // KEY=value words; a value runs up to the next word that has an equals sign, for some hold spaces.
 template <class See>
 void each_pair(std::string_view text, See see) {
@@ -71,7 +85,7 @@ class SlurmRecord : public Assembler {
     take(line.place, text, reading);
     return Step::took;
   }
-  void finish(Reading&) override {}
+  void finish(Reading& reading) override { put_ending(place_, job_, state_, end_, reading); }
   std::uint64_t most_lines() const override { return 80; }
 
   void take(const Place& place, std::string_view text, Reading& reading) {
@@ -94,18 +108,22 @@ class SlurmRecord : public Assembler {
 
  private:
   void of_job(const Place& place, std::string_view key, std::string_view value, Reading& reading) {
-    if (key == "JobState")
+    if (key == "JobState") {
       put_job(place, job_, "state", value, reading);
-    else if (key == "ExitCode")
+      state_ = std::string(value.substr(0, kMostValue));
+      place_ = place;
+    }
+    if (key == "ExitCode")
       put_job(place, job_, "exit_code", value, reading);
     else if (key == "SubmitTime")
       put_allocation(place, job_, "begin", value, reading);
     else if (key == "StartTime") {
       put_job(place, job_, "start", value, reading);
       put_allocation(place, job_, "end", value, reading);
-    } else if (key == "EndTime")
+    } else if (key == "EndTime") {
       put_job(place, job_, "end", value, reading);
-    else if (key == "NodeList") {
+      end_ = std::string(value.substr(0, kMostValue));
+    } else if (key == "NodeList") {
       put_job(place, job_, "nodes", value, reading);
       if (says_something(value))
         reading.sink.put(ConfigRow{place, "slurm.nodelist", std::string(value)});
@@ -131,7 +149,8 @@ class SlurmRecord : public Assembler {
     }
   }
 
-  std::string job_, node_;
+  std::string job_, node_, state_, end_;
+  Place place_;  // of the state
 };
 
 Outcome read_scontrol(const TextLine& line, Reading& reading) {
@@ -202,6 +221,7 @@ class Accounting : public Assembler {
                                         {"jobname", "name"},
                                         {"nodelist", "nodes"}})
         put_job(line.place, id, key, row[column], reading);
+      put_ending(line.place, id, row["state"], row["end"], reading);
     }
     return Step::took;
   }
