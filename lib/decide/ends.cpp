@@ -103,6 +103,13 @@ bool said_elsewhere(const Finding& f) {
   return f.origin != Origin::any || (line != nullptr && line->speaker != Speaker::job);
 }
 
+// Steps up to the last line that the job wrote: it was running when its logs were collected.
+bool ran_to_the_end_of_its_logs(const Case& c) {
+  if (!c.last_iteration && !c.last_progress) return false;
+  return !c.last_progress || !c.job_end ||
+         *c.job_end <= *c.last_progress + std::max<Nanoseconds>(60 * kSecond, 10 * c.step_time);
+}
+
 // What machines' logs report and what does not concern the job.
 std::set<const Finding*> surroundings_of(const Walk& w, Unplaced unplaced) {
   std::set<const Finding*> out;
@@ -152,7 +159,8 @@ Text failure(const Walk& w, Unplaced unplaced) {
   if (w.incident.recorded_failed) return say(Phrase::recorded_as_failed);
   if (trouble && !zero) return say(Phrase::logs_tell_of_failure);
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::collectives && f.outcome == Outcome::not_enough_evidence && !zero)
+    if (f.analysis == Analysis::collectives && f.outcome == Outcome::not_enough_evidence && !zero &&
+        !ran_to_the_end_of_its_logs(w.incident))
       return say(Phrase::collectives_unfinished);
   // A job that ended well was not ended by a machine: what the machine reports is worth a look, and
   // no failure.
@@ -234,13 +242,6 @@ const Finding* stands_still(const Walk& w) {
 }
 
 void look_again(Verdict& v) { next(v, NextKind::collect, say(Phrase::stacks_twice, kDumpStacks)); }
-
-// Steps up to the last line that the job wrote: it was running when its logs were collected.
-bool ran_to_the_end_of_its_logs(const Case& c) {
-  if (!c.last_iteration && !c.last_progress) return false;
-  return !c.last_progress || !c.job_end ||
-         *c.job_end <= *c.last_progress + std::max<Nanoseconds>(60 * kSecond, 10 * c.step_time);
-}
 
 // Nothing proves a failure, and nothing proves success.
 Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {

@@ -59,6 +59,21 @@ bool follows_undated(const Walk& w, const Cause& cause, const Finding& word) {
   return behind;
 }
 
+// What the best cause shows is what such a word leads to, and none of it is known to have come
+// first: a record apart from the job's log says nothing of the order of its undated lines.
+bool explained(const Walk& w, const Finding& word, const std::optional<Nanoseconds>& said) {
+  const Cause* best = w.best();
+  if (best == nullptr || !said) return false;
+  return std::ranges::all_of(best->findings, [&](const Finding* f) {
+    if (!leads_to(word, f->event_class)) return false;
+    if (f->start) return *f->start + f->uncertainty + 2 * kSecond >= *said;
+    return std::ranges::any_of(word.evidence, [&](const Evidence& e) {
+      return std::ranges::none_of(f->evidence,
+                                  [&](const Evidence& own) { return own.member == e.member; });
+    });
+  });
+}
+
 // A process failed by itself, and communication with it: the log has both before the word. Of srun
 // the exit is enough: it ends the step because of it, and tells of tasks that were asked to stop
 // behind the word.
@@ -134,7 +149,7 @@ Answer user_request(Walk& w) {
   // does not ask.
   const bool undated_after = w.best() != nullptr && stop->traits.has(Trait::time_limit) &&
                              follows_undated(w, *w.best(), *stop);
-  if (w.best() != nullptr && !cause_after && !undated_after &&
+  if (w.best() != nullptr && !cause_after && !undated_after && !explained(w, *stop, when) &&
       w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program &&
       w.best()->kind != CauseKind::outside)
     return ruled_out(say(Phrase::error_before_scheduler));

@@ -167,6 +167,17 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
   return out;
 }
 
+// Links train down at any time, to a half and less. Another machine's kernel would say the same of
+// its own devices; a setting is compared with those of other hosts.
+bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
+  return std::ranges::all_of(odd, [&](const Finding* one) {
+    const auto* setting = std::get_if<SettingFacts>(&one->facts);
+    if (setting != nullptr) return setting->device && setting->far_below;
+    return one->traits.has(Trait::below_rate) && !one->start &&
+           w.incident.holds.kernel_logs.size() > 1;
+  });
+}
+
 // One host alone has a slower setting, in a job that did not fail.
 std::optional<Answer> slow_setting(Walk& w) {
   const std::vector<const Finding*> odd = slower_settings(w);
@@ -178,12 +189,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
     return std::nullopt;
-  // Another machine's kernel would say the same of its own devices.
-  const bool trains_down =
-      w.incident.holds.kernel_logs.size() > 1 && std::ranges::all_of(odd, [](const Finding* one) {
-        return one->traits.has(Trait::below_rate) && !one->start;
-      });
-  const Agreement others = agreement(w, host, trains_down);
+  const bool trained_down = trained_down_alone(w, odd);
+  const Agreement others = agreement(w, host, trained_down);
   if (ended_well(w) || others.contradicted) {
     next(w.verdict, NextKind::plan, f.advice);
     return std::nullopt;
@@ -198,11 +205,12 @@ std::optional<Answer> slow_setting(Walk& w) {
   });
   const bool sure = !others.because.empty() || settings > 1;
   const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
-  v.action = !sure               ? Action::checks
+  // A device that runs below its rate has to be seen to, whether or not steps tell of it.
+  v.action = !sure               ? trained_down ? Action::mitigate : Action::checks
              : others.in_mid_run ? Action::mitigate
              : device            ? Action::isolate
                                  : Action::repair;
-  v.precision = sure ? Precision::exact : Precision::candidates;
+  v.precision = sure || trained_down ? Precision::exact : Precision::candidates;
   v.symptom = Symptom::mfu_decline;
   target(v, {SubjectKind::host, host}, confidence, because);
   target(v, f.subject, confidence, {f.id});

@@ -150,8 +150,9 @@ std::optional<Text> Surroundings::unrelated(const Finding& f) const {
     return say(Phrase::printed_at_other_times);
   if (line->speaker == Speaker::service) return say(Phrase::service_not_job);
   if (!incident_.any_training_output) return std::nullopt;
-  // A service that stopped answering and has not come back has no moment, but a beginning.
-  if (!f.alerts.empty()) return std::nullopt;
+  // A service that stopped answering and has not come back has no moment, but a beginning; without
+  // one it may be of any day, and a job that shows no trouble had none of it.
+  if (!f.alerts.empty() && (failed_ || !line->times.empty())) return std::nullopt;
   if (line->times.empty())  // what has no time supports others, and decides nothing
     return line->names_trainer ? std::nullopt : std::optional(say(Phrase::undated_unconfirmed));
   if (!failed_ && (!line->names_trainer || f.cause == CauseKind::crash))

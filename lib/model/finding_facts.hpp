@@ -127,6 +127,7 @@ struct SettingFacts {
   bool slows = false;
   bool device = false;       // of a GPU or a NIC, not of the system's software
   std::string label, value;  // "link rate", "100 on node-07 (node-07 mlx5_3)"
+  bool far_below = false;    // at most half of what the others have
 };
 
 // What outcomes of checks say of the hosts of the finding: they failed, one of them did, they

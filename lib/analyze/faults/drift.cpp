@@ -202,8 +202,8 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
 
 namespace {
 
-// The host that alone has another value, and a slower one.
-bool slower_alone(const DriftItem& item) {
+// Whether one host alone has another value, and a slower one: at most that share of the others'.
+bool slower_alone(const DriftItem& item, double share) {
   const std::string& slower = item.rule->slower;
   if (slower.empty() || item.state != DriftState::differs || item.values.size() != 2 ||
       item.values[1].hosts.size() != 1 || item.values[0].hosts.size() < 2)
@@ -215,7 +215,7 @@ bool slower_alone(const DriftItem& item) {
   if (usual.find(" | ") != std::string::npos) return false;
   const double theirs = std::strtod(usual.c_str(), nullptr);
   const double own = std::strtod(odd.c_str(), nullptr);
-  return own > 0 && own < 0.95 * theirs;
+  return own > 0 && own <= share * theirs;
 }
 
 Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams& params) {
@@ -247,7 +247,8 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
                 item.values[0].value, told);
     f.confidence = confidence::kSettingMajority;
     auto& setting = std::get<SettingFacts>(f.facts);
-    setting.slows = slower_alone(item);
+    setting.slows = slower_alone(item, 0.95);
+    setting.far_below = slower_alone(item, 0.5);
     setting.device = item.rule->entity == "gpu" || item.rule->entity == "nic";
     setting.label = label;
     setting.value = told;

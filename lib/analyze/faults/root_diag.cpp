@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/step_lines.hpp"
+#include "model/address.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -198,6 +199,36 @@ class Training {
   Nanoseconds last_step_, last_begin_ = kLongAgo;
 };
 
+// Hosts that report a link of their own which went down, and not that it came back.
+std::set<Host> hosts_with_open_link(const std::vector<Signal>& signals) {
+  std::set<Host> out;
+  for (const Signal& s : signals)
+    if (s.host && s.takes_part() && s.meaning.cause == CauseKind::network &&
+        s.meaning.role == Role::root && !s.alerts.empty() && !s.alerts.back().closed)
+      out.insert(*s.host);
+  return out;
+}
+
+// Nobody reports a connection to itself. An address that all reporters name but one, which names
+// others, is of that one when its link is the only one that stays down.
+void name_by_own_link(std::vector<Edge>& edges, const std::vector<Signal>& signals) {
+  const std::set<Host> down = hosts_with_open_link(signals);
+  if (down.size() != 1) return;
+  const Host& host = *down.begin();
+  std::set<Host> reporters;
+  std::map<Host, std::set<Host>> named;
+  for (const Edge& e : edges) {
+    reporters.insert(e.reporter);
+    if (is_address(e.peer) && e.signal->meaning.symptom == Symptom::infiniband_error)
+      named[e.peer].insert(e.reporter);
+  }
+  if (reporters.count(host) == 0) return;
+  for (const auto& [address, by] : named)
+    if (by.size() >= kLeastWitnesses && by.count(host) == 0 && by.size() + 1 == reporters.size())
+      for (Edge& e : edges)
+        if (e.peer == address) e.peer = host;
+}
+
 // Connections between two hosts that broke, each end once.
 std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& signals,
                                const RootDiagParams& params) {
@@ -215,6 +246,7 @@ std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& si
     if (seen.insert({*s.host, *s.peer_host}).second)
       edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
+  name_by_own_link(edges, signals);
   return edges;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -117,6 +118,22 @@ void times_from_durations(const Facts& facts, JobSteps& steps) {
   }
 }
 
+// The folder of a run and the number in its name: "run_", 922 of "run_0922/rank0.log".
+std::pair<std::string_view, std::int64_t> numbered_folder(std::string_view path) {
+  for (std::size_t end = path.rfind('/'); end != std::string_view::npos && end > 0;) {
+    const std::size_t slash = path.rfind('/', end - 1);
+    const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
+    const std::string_view folder = path.substr(begin, end - begin);
+    const std::size_t digit = folder.find_first_of("0123456789");
+    const std::size_t past = std::min(folder.find_first_not_of("0123456789", digit), folder.size());
+    std::int64_t number = 0;
+    if (digit != std::string_view::npos && parse_whole(folder.substr(digit, past - digit), number))
+      return {folder.substr(0, digit), number};
+    end = slash;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<MemberId> step_logs(const Facts& facts) {
@@ -162,9 +179,15 @@ std::vector<MemberId> step_logs(const Facts& facts) {
     else
       others.push_back(c);
   }
-  sort_rows(chosen, [](const Candidate& a, const Candidate& b) {
-    const auto key = [](const Candidate& c) {
+  // Where none of them has a time, runs are numbered by their folders.
+  const bool numbered = std::ranges::all_of(chosen, [&](const Candidate& c) {
+    return !c.span->first.time_ns && numbered_folder(c.member->path).first ==
+                                         numbered_folder(chosen.front().member->path).first;
+  });
+  sort_rows(chosen, [&](const Candidate& a, const Candidate& b) {
+    const auto key = [&](const Candidate& c) {
       return std::tuple(c.span->first.time_ns.value_or(0), c.member->attempt.value_or(0),
+                        numbered ? numbered_folder(c.member->path).second : 0,
                         c.span->first.iteration.value_or(0), c.member->order);
     };
     return key(a) < key(b);

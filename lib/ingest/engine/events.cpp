@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "line/timestamp.hpp"
 #include "model/pci.hpp"
@@ -126,10 +127,14 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
             std::strtoull(line.line.message.c_str() + kRepeated.size(), nullptr, 10);
         times > 0 && times < 1'000'000'000)
       row.count = times;
-  // slurmstepd prints the moment inside the message.
+  // slurmstepd prints the moment inside the message, and so does Abseil's handler of signals.
   if (const std::size_t at = line.line.message.find("CANCELLED AT ");
       row.time.clock == Clock::none && at != std::string::npos)
     line::parse_iso(std::string_view(line.line.message).substr(at + 13), row.time);
+  static const re2::RE2 kReceived(R"( received at time=(\d{10}) on cpu )");
+  if (std::int64_t seconds = 0; row.time.clock == Clock::none &&
+                                re2::RE2::PartialMatch(line.line.message, kReceived, &seconds))
+    row.time = Timestamp{Clock::utc, seconds * kSecond, kSecond};
   if (row.time.clock == Clock::none) take_last_column(line.line.message, row.time);
   row.last_line = row.place.line;
   row.last_time = row.time;
