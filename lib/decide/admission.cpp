@@ -255,12 +255,36 @@ Why asked_long_before(const Setting& s, const Finding& f, CauseKind) {
   return say(Phrase::long_before_the_end, human_duration(*consequence - *f.end));
 }
 
-// The job went on behind it in its log.
-bool made_steps_behind(const Setting& s, const Finding& f) {
+// Behind the word in the log a job made steps, or it is of a job's beginning: of another start.
+bool begins_anew(const Setting& s, const Finding& f, const Finding& word) {
   const auto& last = s.incident.last_step;
-  return last && std::ranges::any_of(f.evidence, [&](const Evidence& e) {
-           return e.member == last->member && e.line < last->line;
-         });
+  return f.traits.has_any({Trait::setup_only, Trait::rendezvous}) ||
+         (last && std::ranges::any_of(word.evidence, [&](const Evidence& e) {
+            return e.member == last->member && e.line < last->line;
+          }));
+}
+
+// All of it stands behind the word in the word's log.
+bool behind_in_log(const Finding& word, const Finding& f) {
+  return !f.evidence.empty() && std::ranges::all_of(f.evidence, [&](const Evidence& e) {
+    return std::ranges::any_of(
+        word.evidence, [&](const Evidence& w) { return w.member == e.member && w.line < e.line; });
+  });
+}
+
+// A machine's undated word for a crash that the job itself prints behind the word.
+bool crashed_behind(const Setting& s, const Finding& f, const Finding& word) {
+  if (f.start || kind_of(f) != CauseKind::crash) return false;
+  bool any = false;
+  for (const Finding& other : s.incident.findings) {
+    if (&other == &f || other.outcome != Outcome::fired || kind_of(other) != CauseKind::crash)
+      continue;
+    const auto* line = std::get_if<LineFacts>(&other.facts);
+    if (line == nullptr || line->speaker != Speaker::job) continue;
+    if (!behind_in_log(word, other)) return false;
+    any = true;
+  }
+  return any;
 }
 
 // Somebody had asked the job to stop before this came up: as the log in which both stand has them
@@ -268,28 +292,21 @@ bool made_steps_behind(const Setting& s, const Finding& f) {
 // cause.
 Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
   constexpr Nanoseconds kClear = 2 * kSecond;
-  const auto behind_in_log = [&](const Finding& asked) {
-    return !f.evidence.empty() && std::ranges::all_of(f.evidence, [&](const Evidence& e) {
-      return std::ranges::any_of(asked.evidence, [&](const Evidence& a) {
-        return a.member == e.member && a.line < e.line;
-      });
-    });
-  };
-  for (const Finding& asked : s.incident.findings) {
-    if (&asked == &f || asked.outcome != Outcome::fired || asked.hearsay ||
-        kind_of(asked) != CauseKind::outside || !asked.start ||
-        asked_in_clean_up(s, asked, CauseKind::outside) ||
-        asked_long_before(s, asked, CauseKind::outside))
-      continue;
-    if (!f.start && !(behind_in_log(asked) && !made_steps_behind(s, asked))) continue;
+  const auto said_before = [&](const Finding& asked) {
+    if (!f.start)
+      return (behind_in_log(asked, f) && !begins_anew(s, f, asked)) || crashed_behind(s, f, asked);
     // In another file the word must be that of whoever runs the job.
     const bool of_scheduler =
         asked.traits.has_any({Trait::scheduler_ended, Trait::preempted, Trait::time_limit});
-    const bool clearly = of_scheduler && f.start &&
-                         *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty;
-    if (clearly || !f.start || (*asked.start <= *f.start && behind_in_log(asked)))
+    return (of_scheduler && *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty) ||
+           (*asked.start <= *f.start && behind_in_log(asked, f));
+  };
+  for (const Finding& asked : s.incident.findings)
+    if (&asked != &f && asked.outcome == Outcome::fired && !asked.hearsay &&
+        kind_of(asked) == CauseKind::outside && asked.start &&
+        !asked_in_clean_up(s, asked, CauseKind::outside) &&
+        !asked_long_before(s, asked, CauseKind::outside) && said_before(asked))
       return say(Phrase::after_it_was_asked_to_stop, asked.event_class);
-  }
   return std::nullopt;
 }
 

@@ -341,7 +341,9 @@ Answer shared_cause(Walk& w) {
   }
   if (f.subject.kind == SubjectKind::network_switch) {
     v.precision = Precision::exact;
-    v.summary = say(Phrase::switch_failed, f.subject.id, inside(f.title), at(c->start));
+    v.summary =
+        say(f.symptom == Symptom::infiniband_error ? Phrase::link_of_switch : Phrase::switch_failed,
+            f.subject.id, inside(f.title), at(c->start));
   } else if (c->hosts.size() == 1 && w.incident.hosts_with_output > 2) {
     v.precision = Precision::candidates;
     v.summary = say(Phrase::service_seen_by_one_host, f.title, c->hosts[0], at(c->start));

@@ -114,7 +114,8 @@ std::set<MemberId> logs_of(const Finding& f) {
   return out;
 }
 
-// A device that is not the first of its machine is of one rank in a run.
+// A device that is not the first of its machine is of one rank in a run: without times, each rank
+// is another run.
 bool numbered_device(const Finding& f) {
   const std::string& id = f.subject.id;
   const std::size_t at = id.find_last_not_of("0123456789");
@@ -125,7 +126,7 @@ bool numbered_device(const Finding& f) {
 // Of one finding: 0 where some of its ranks may be of one run.
 std::size_t runs_of(const Finding& f, Nanoseconds burst) {
   if (f.ranks.empty()) return 0;
-  if (numbered_device(f)) return f.ranks.size();
+  if (numbered_device(f) && !f.start) return f.ranks.size();
   const std::set<MemberId> logs = logs_of(f);
   const std::size_t n = f.ranks.size();
   const bool apart =
@@ -147,7 +148,7 @@ std::size_t runs_as_another_rank(const std::map<Subject, Repeated>& seen, Nanose
     if (own == 0) return 0;
     runs += own;
     ranks.insert(f->ranks.begin(), f->ranks.end());
-    if (numbered_device(*f)) continue;
+    if (numbered_device(*f) && !f->start) continue;
     for (const MemberId log : logs_of(*f))
       if (!logs.insert(log).second) return 0;
     if (!f->start || !f->end) continue;

@@ -47,14 +47,19 @@ bool shared_by_all(const Walk& w, const std::vector<const Finding*>& same) {
 }  // namespace
 
 std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Text price) {
-  const rules::StepPart part = rules::part_named(slow_of(slow).grown);
-  if (part == rules::StepPart::none || !slow.start || !slow.end) return std::nullopt;
+  const rules::StepPart grown = rules::part_named(slow_of(slow).grown);
+  // Where no part is told apart, a switch that counts errors of its own is the only one to ask.
+  const bool untold = grown == rules::StepPart::none;
+  const rules::StepPart part = untold ? rules::StepPart::communication : grown;
   std::vector<const Finding*> faults;
-  for (const Finding& f : w.incident.findings)
+  for (const Finding& f : w.incident.findings) {
+    const bool counted = !f.start && f.subject.kind == SubjectKind::network_switch;
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
         f.role != Role::teardown && f.severity >= Severity::warning &&
-        rules::made_longer_by(part, f.symptom) && came_with(w, f, slow))
+        rules::made_longer_by(part, f.symptom) &&
+        (counted || (!untold && slow.start && slow.end && came_with(w, f, slow))))
       faults.push_back(&f);
+  }
   if (faults.empty() || !shared_by_all(w, faults)) return std::nullopt;
   sort_rows(faults, [](const Finding* a, const Finding* b) {
     return std::tuple(a->severity, a->count) > std::tuple(b->severity, b->count);

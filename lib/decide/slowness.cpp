@@ -131,9 +131,11 @@ std::vector<const Finding*> slower_settings(const Walk& w) {
   return out;
 }
 
-bool of_network(const std::string& grown) {
+// A slow link makes it longer, or what stands for all of a step.
+bool uses_links(const std::string& grown) {
   const rules::StepPart part = rules::part_named(grown);
-  return part == rules::StepPart::none || part == rules::StepPart::communication;
+  return part == rules::StepPart::none || part == rules::StepPart::communication ||
+         part == rules::StepPart::compute;
 }
 
 // What else says that this host is slow, or that the job is: its metrics, its steps. A stretch that
@@ -157,7 +159,7 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
     const bool named = f.subject.kind != SubjectKind::job && !slow_of(f).event_only;
     const bool later = !named && !slow_of(f).from_start;
     if ((named && !own) || (!named && slow_of(f).over) ||
-        (later && !(trains_down && of_network(slow_of(f).grown)))) {
+        (later && !(trains_down && uses_links(slow_of(f).grown)))) {
       out.contradicted = true;
     } else {
       out.because.push_back(f.id);

@@ -109,7 +109,9 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
   // What most hosts of the job report, and no line takes back, they report of one thing that they
   // share.
   if (kind == CauseKind::shared)
-    return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
+    return (f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts) ||
+           (f.subject.kind == SubjectKind::network_switch &&
+            f.symptom == Symptom::infiniband_error && links_break_everywhere());
   if (!f.host) return false;
   // The process that the kernel killed or that crashed there.
   if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) ||
@@ -122,6 +124,19 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
     return true;
   const auto witnesses = by_host_.find(*f.host);
   return witnesses != by_host_.end() && witnesses->second.size() > witnesses->second.count(&f);
+}
+
+// Several hosts report connections of the fabric that broke, and none of them stands out.
+bool Witnesses::links_break_everywhere() const {
+  std::set<Host> reporters;
+  for (const Finding& f : incident_.findings) {
+    if (f.outcome != Outcome::fired) continue;
+    if (f.analysis == Analysis::root_diag) return false;
+    if (f.analysis == Analysis::classify && f.role == Role::cascade &&
+        f.symptom == Symptom::infiniband_error)
+      reporters.insert(f.hosts.begin(), f.hosts.end());
+  }
+  return reporters.size() > 2;
 }
 
 // The job's word for what it lost there, which a program takes for a limit or for remote storage: a

@@ -27,6 +27,7 @@ class Witnesses {
   bool of_own_process(const Finding& f) const;
   bool of_lost_process(const Finding& f) const;
   bool took_away(const Finding& f) const;
+  bool links_break_everywhere() const;
 
   const Case& incident_;
   const BrokenConnections& broken_;

@@ -201,6 +201,13 @@ std::vector<Text> notes_of(const store::Database& db, const Resolved& resolved) 
   return out;
 }
 
+// No rule found anything: what the log said last is all there is.
+bool nothing_known(const std::vector<Finding>& findings) {
+  return std::ranges::none_of(findings, [](const Finding& f) {
+    return f.analysis == Analysis::classify && f.outcome == Outcome::fired;
+  });
+}
+
 }  // namespace
 
 Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
@@ -225,8 +232,11 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
     out.verdict.next.push_back({NextKind::plan, cost});
   std::vector<Finding> lines;
   if (auto last =
-          last_lines_for(out.verdict, incident.findings, facts, [&] { return db.last_lines(); }))
+          last_lines_for(out.verdict, incident.findings, facts, [&] { return db.last_lines(); })) {
+    if (out.verdict.targets.empty() && nothing_known(incident.findings))
+      out.verdict.summary += say(Phrase::last_line_says, last->evidence.back().excerpt);
     lines.push_back(std::move(*last));
+  }
   CULPRIT_CHECK(db.save_findings(Analysis::last_lines, lines, report::words));
   out.findings = std::move(incident.findings);
   std::ranges::move(lines, std::back_inserter(out.findings));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "model/contains.hpp"
 #include "model/median.hpp"
 #include "model/sort.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::diagnose {
 
@@ -38,9 +40,43 @@ double in_ms(const SeriesRow& s) {
   return 0;
 }
 
+// Tables whose columns have no units: a column of whole steps tells, beside what the job's log says
+// that its steps took.
+class Units {
+ public:
+  Units(const store::Database& db, const analyze::Facts& facts, const std::vector<double>& ms) {
+    std::vector<double> told;
+    for (const double v : ms)
+      if (std::isfinite(v)) told.push_back(v);
+    const double step = median_of(std::move(told));
+    if (!(step > 0)) return;
+    for (const SeriesRow& s : facts.series) {
+      if (in_ms(s) > 0 || !s.unit.empty() || !rules::whole_of_step(s.name)) continue;
+      const SeriesPoints points = db.points(s.id);
+      if (points.steps.empty()) continue;
+      const double each = median_of({points.values.begin(), points.values.end()});
+      for (const double scale : {1.0, 1e3})
+        if (each * scale > step / 2 && each * scale < step * 2) of_member_[s.member] = scale;
+    }
+  }
+
+  double ms(const SeriesRow& s) const {
+    if (const double known = in_ms(s); known > 0) return known;
+    const auto at = of_member_.find(s.member);
+    return at == of_member_.end() || !s.unit.empty() ||
+                   (rules::part_name(s.name).part == rules::StepPart::none &&
+                    !rules::whole_of_step(s.name))
+               ? 0
+               : at->second;
+  }
+
+ private:
+  std::map<MemberId, double> of_member_;
+};
+
 // Parts of steps by who tells of them; what `teller` gives nobody is left out.
 std::vector<analyze::PartSeries> parts_of(
-    const store::Database& db, const analyze::Facts& facts,
+    const store::Database& db, const analyze::Facts& facts, const Units& units,
     const std::vector<std::int64_t>& iterations,
     const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
   std::unordered_map<std::int64_t, std::size_t> index;
@@ -51,7 +87,7 @@ std::vector<analyze::PartSeries> parts_of(
   sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
   for (const SeriesRow* s : rows) {
     const MemberRow* m = facts.member(s->member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || in_ms(*s) == 0) continue;
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || units.ms(*s) == 0) continue;
     const std::optional<Rank> rank = teller(*s);
     if (!rank) continue;
     const SeriesPoints points = db.points(s->id);
@@ -64,7 +100,7 @@ std::vector<analyze::PartSeries> parts_of(
     }
     for (std::size_t i = 0; i < points.size(); ++i)
       if (const auto at = index.find(points.steps[i]); at != index.end())
-        part.ms[at->second] = points.values[i] * in_ms(*s);
+        part.ms[at->second] = points.values[i] * units.ms(*s);
   }
   std::vector<analyze::PartSeries> out;
   for (auto& [key, part] : found) out.push_back(std::move(part));
@@ -84,7 +120,7 @@ struct Tellers {
   std::optional<Rank> of(const analyze::Facts& facts, const SeriesRow& s) const {
     if (hosts.empty()) return s.rank;
     const std::optional<Host> host = host_of_series(facts, s);
-    if (!host) return std::nullopt;
+    if (!host || s.rank) return std::nullopt;
     const auto at = std::ranges::lower_bound(hosts, *host);
     return at != hosts.end() && *at == *host ? std::optional(Rank(at - hosts.begin()))
                                              : std::nullopt;
@@ -100,14 +136,19 @@ bool told_of_one(const SeriesRow& s) {
   return analyze::part_kind(s.name) != analyze::PartKind::mixed;
 }
 
-Tellers tellers_of(const analyze::Facts& facts) {
+// Ranks, unless more hosts tell than ranks: one rank's log beside a table of all hosts is no crowd.
+Tellers tellers_of(const analyze::Facts& facts, const Units& units) {
   Tellers out;
+  std::set<Rank> ranks;
   for (const SeriesRow& s : facts.series) {
-    if (in_ms(s) == 0 || !told_of_one(s)) continue;
-    if (s.rank) return {};
-    if (auto host = host_of_series(facts, s)) out.hosts.push_back(*std::move(host));
+    if (units.ms(s) == 0 || !told_of_one(s)) continue;
+    if (s.rank)
+      ranks.insert(*s.rank);
+    else if (auto host = host_of_series(facts, s))
+      out.hosts.push_back(*std::move(host));
   }
   sort_unique(out.hosts);
+  if (ranks.size() >= out.hosts.size()) out.hosts.clear();
   return out;
 }
 
@@ -153,6 +194,42 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
   return analyze::steps_of_calls(facts, log, analyze::call_period(log.calls));
 }
 
+// Tables that tell how long steps took, where no log does: of each step the longest.
+analyze::JobSteps steps_from_tables(const store::Database& db, const analyze::Facts& facts) {
+  std::map<std::int64_t, std::pair<double, Place>> found;
+  std::vector<const SeriesRow*> rows;
+  for (const SeriesRow& s : facts.series)
+    if (in_ms(s) > 0 && rules::whole_of_step(s.name) && facts.counts(facts.member(s.member)))
+      rows.push_back(&s);
+  sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
+  for (const SeriesRow* s : rows) {
+    const SeriesPoints points = db.points(s->id);
+    for (std::size_t i = 0; i < points.steps.size(); ++i) {
+      const double ms = points.values[i] * in_ms(*s);
+      if (points.steps[i] == kNoValue || !(ms > 0) || !std::isfinite(ms)) continue;
+      const auto [at, fresh] = found.try_emplace(points.steps[i], ms, Place{s->member});
+      if (!fresh && at->second.first >= ms) continue;
+      at->second.first = ms;
+      if (!points.lines.empty() && points.lines[i] > 0)
+        at->second.second = {s->member, static_cast<std::uint64_t>(points.lines[i]),
+                             static_cast<std::uint64_t>(points.offsets[i]), 0};
+    }
+  }
+  analyze::JobSteps out;
+  for (const auto& [iteration, one] : found) {
+    out.iteration.push_back(iteration);
+    out.time.push_back(kNoValue);
+    out.ms.push_back(one.first);
+    out.loss.push_back(kNoFigure);
+    out.grad_norm.push_back(kNoFigure);
+    out.not_a_number.push_back(0);
+    out.attempt.push_back(0);
+    out.place.push_back(one.second);
+  }
+  if (!found.empty()) out.sources.push_back(facts.member(rows.front()->member)->path);
+  return out;
+}
+
 // What every iteration took, NaN: not told.
 std::vector<double> whole_steps(const analyze::JobSteps& steps,
                                 const std::vector<std::int64_t>& iterations) {
@@ -195,10 +272,11 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   std::vector<std::int64_t> iterations = out.steps.iteration;
   sort_unique(iterations);
   if (iterations.empty()) return;
-  const Tellers tellers = tellers_of(facts);
-  std::vector<analyze::PartSeries> parts = parts_of(db, facts, iterations, [&](const SeriesRow& s) {
-    return told_of_one(s) ? tellers.of(facts, s) : std::nullopt;
-  });
+  const Units units(db, facts, out.steps.ms);
+  const Tellers tellers = tellers_of(facts, units);
+  std::vector<analyze::PartSeries> parts = parts_of(
+      db, facts, units, iterations,
+      [&](const SeriesRow& s) { return told_of_one(s) ? tellers.of(facts, s) : std::nullopt; });
   const std::vector<double> whole = whole_steps(out.steps, iterations);
   if (out.report.intervals.empty()) {
     const analyze::SlowPartsInput all{iterations, parts, whole, iterations.front(),
@@ -211,7 +289,7 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   if (tellers.hosts.empty()) out.series = parts;
   // What grew on all may be read from the log that reports the steps, whosever it is.
   std::vector<analyze::PartSeries> all =
-      parts_of(db, facts, iterations, [&](const SeriesRow& s) -> std::optional<Rank> {
+      parts_of(db, facts, units, iterations, [&](const SeriesRow& s) -> std::optional<Rank> {
         const bool told = told_of_one(s) && tellers.of(facts, s);
         return !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0)) : std::nullopt;
       });
@@ -246,6 +324,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   if (silent)
     if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0)
       out.steps = std::move(counted);
+  if (out.steps.size() == 0) out.steps = steps_from_tables(db, facts);
   analyze::JobCheckpoints checkpoints(facts, out.steps);
   db.each_checkpoint([&](const CheckpointRow& row) {
     checkpoints.take(row);

@@ -233,6 +233,17 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   return message;
 }
 
+// What an API server of Kubernetes or Nomad was asked, by whom: the record itself is the message.
+std::optional<std::string> unwrap_audit(std::string_view text, Prefix& prefix) {
+  const nlohmann::json object = parse_json(text);
+  if (!object.is_object()) return std::nullopt;
+  for (const char* key : {"requestReceivedTimestamp", "stageTimestamp", "created_at"})
+    if (const auto time = text_of(object, key); time && parse_iso(*time, prefix.time) > 0)
+      return std::string(text);
+  prefix.time = {};
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool may_be_export(std::string_view text) {
@@ -243,6 +254,9 @@ bool may_be_export(std::string_view text) {
 }
 
 std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
+  if (contains(text, "\"audit.k8s.io/") ||
+      (contains(text, "\"event_type\": \"audit\"") && contains(text, "\"created_at\"")))
+    return unwrap_audit(text, prefix);
   const bool docker = contains(text, "\"log\"") && contains(text, "\"stream\"");
   const bool journald = !docker && contains(text, "\"MESSAGE\"");
   if (!docker && !journald && !may_be_export(text)) return std::nullopt;

@@ -51,6 +51,21 @@ TEST(FailSlow, AThinnedLogCostsAsMuch) {
               10 * find_fail_slow({x}).intervals.at(0).cost, 1);
 }
 
+// Each row is the mean of ten steps, or one of ten: a dozen are a regime.
+TEST(FailSlow, RowsThatStandForTenStepsNeedNotBeMany) {
+  std::vector<double> x(34, 1915), number;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] += i % 3 == 0 ? 6 : -4;
+    if (i >= 12) x[i] *= 1.3;
+    number.push_back(10.0 * static_cast<double>(i));
+  }
+  EXPECT_EQ(shown(find_fail_slow({x, number})), "12..34 ");
+  EXPECT_EQ(shown(find_fail_slow({x})), "") << "of single steps they are too few";
+  std::vector<double> blip(34, 1915);
+  blip[20] = blip[21] = 4000;
+  EXPECT_EQ(shown(find_fail_slow({blip, number})), "");
+}
+
 TEST(FailSlow, OnsetAndReliefAreAnInterval) {
   auto x = quiet(1000);
   slow(x, 400, 550, 1.3);

@@ -16,10 +16,11 @@ struct Broken {
 
 // down: hosts that report a link of their own which stays down.
 std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncertainty = 0,
-                            const std::vector<const char*>& down = {}) {
+                            const std::vector<const char*>& down = {}, bool rdma = false) {
   std::vector<Signal> signals;
   for (const char* host : down) {
     Signal s;
+    if (rdma) s.alerts.emplace_back();
     s.meaning.severity = Severity::critical;
     s.meaning.role = Role::root;
     s.meaning.cause = CauseKind::network;
@@ -32,6 +33,7 @@ std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncer
     s.meaning.role = Role::cascade;
     s.host = Host(b.reporter);
     s.peer_host = Host(b.peer);
+    if (rdma) s.meaning.symptom = Symptom::infiniband_error;
     if (b.after) s.start = kStart + *b.after;
     s.uncertainty = uncertainty;
     signals.push_back(std::move(s));
@@ -227,6 +229,20 @@ TEST(RootDiag, TwoInFrontAreTooFewToHaveAHostInCommon) {
   std::vector<Broken> two(kCascade.begin(), kCascade.begin() + 2);
   for (const char* other : {"c", "g", "h"}) two.push_back({"e", other, 2000 * kMs});
   EXPECT_NE(judged(two).at(0).outcome, Outcome::fired);
+}
+
+// All but one name an address that is nobody's; the one names others, and its own link is down.
+TEST(RootDiag, AnAddressThatAllButTheOneWithADeadLinkNameIsThatOnes) {
+  const std::vector<Broken> broken = {{"a", "10.9.0.4", 0},
+                                      {"b", "10.9.0.4", 20 * kMs},
+                                      {"c", "10.9.0.4", 30 * kMs},
+                                      {"d", "10.9.0.7", 40 * kMs}};
+  const auto named = judged(broken, 0, {"d"}, true);
+  EXPECT_EQ(named.at(0).outcome, Outcome::fired);
+  EXPECT_EQ(named.at(0).subject, (Subject{SubjectKind::host, "d"}));
+  EXPECT_NE(judged(broken, 0, {}, true).at(0).subject.id, "d") << "without a dead link";
+  EXPECT_NE(judged(broken, 0, {"a"}, true).at(0).subject.id, "a") << "nobody names itself";
+  EXPECT_NE(judged(broken, 0, {"c", "d"}, true).at(0).subject.id, "d") << "of two dead links";
 }
 
 }  // namespace

@@ -130,6 +130,24 @@ TEST(SlowRankParts, BothRanksOfATensorPair) {
   EXPECT_EQ(job(8, {{2, 30}, {3, 31}}).ask(100, 199).ranks, (Ranks{2, 3}));
 }
 
+// Timers that are printed once inside and once outside, of all ranks.
+TEST(SlowRankParts, OneReadingOfManyRanksTellsWhereSeveralStandOut) {
+  const auto once = [](const Data& d) {
+    Data out = d;
+    for (PartSeries& p : out.parts)
+      for (std::size_t i = 0; i < p.ms.size(); ++i)
+        if (i != 50 && i != 150) p.ms[i] = std::nan("");
+    return out;
+  };
+  std::map<std::int64_t, double> machine;
+  for (std::int64_t rank = 8; rank < 16; ++rank) machine[rank] = 30;
+  const SlowParts s = once(job(32, machine)).ask(100, 199);
+  EXPECT_EQ(s.answer, SlowPartsAnswer::ranks) << report::words(s.why);
+  EXPECT_EQ(s.ranks.size(), 8u);
+  EXPECT_NE(once(job(32, {{4, 30}})).ask(100, 199).answer, SlowPartsAnswer::ranks)
+      << "a single rank may have had one bad step";
+}
+
 TEST(SlowRankParts, ASharedCause) {
   const SlowParts s = job(16, {}, 25).ask(100, 199);
   EXPECT_EQ(s.answer, SlowPartsAnswer::shared) << report::words(s.why);

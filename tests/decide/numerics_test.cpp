@@ -104,6 +104,28 @@ TEST(OwnNumbers, SeveralRanksOfOneRunEachSeeOneDevice) {
             Action::isolate);
 }
 
+TEST(OwnNumbers, WithoutTimesSeveralRanksOnOneNumberedDeviceAreSeveralRuns) {
+  Finding f = rerun("train_nan_local", "n05", std::nullopt);
+  f.ranks = {Rank(6), Rank(22), Rank(30)};
+  EXPECT_EQ(verdict({f}).action, Action::isolate);
+  f.subject.id = "n05/0";
+  EXPECT_NE(verdict({f}).action, Action::isolate) << "each rank of a run may see its device as 0";
+}
+
+TEST(OwnNumbers, OfTwoMachinesThatFailTheDiagnosticItIsTheOneWithNaN) {
+  std::vector<Finding> all = own_numbers({{"n05", 37}});
+  for (const char* host : {"n05", "n06"}) {
+    Finding f = rerun("dcgm_diag_fail", host, kNow);
+    f.cause = CauseKind::machine;
+    f.symptom = Symptom::none;
+    all.push_back(f);
+  }
+  const Verdict v = verdict(all);
+  EXPECT_EQ(v.action, Action::isolate);
+  ASSERT_EQ(v.targets.size(), 1u);
+  EXPECT_EQ(v.targets[0].subject.id, "n05");
+}
+
 TEST(OwnNumbers, OnTwoGPUsNoMachineIsToBlame) {
   EXPECT_NE(verdict(own_numbers({{"n05", 37}, {"n06", 21}, {"n05", 29}})).action, Action::isolate);
 }

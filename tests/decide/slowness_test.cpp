@@ -169,6 +169,19 @@ TEST(Slowness, ASlowerSettingAloneIsCheckedAndNotIsolated) {
   EXPECT_EQ(v.action, Action::checks);
 }
 
+TEST(Slowness, ADeviceAtHalfItsRateIsRelievedThoughNoStepTellsOfIt) {
+  Finding f = setting("node-3", "nic.rate", true);
+  std::get<SettingFacts>(f.facts).far_below = true;
+  const Verdict v = decide::decide(running({f}));
+  EXPECT_EQ(v.action, Action::mitigate);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "node-3");
+  EXPECT_EQ(decide::decide(running({f, slow(usual())})).action, Action::mitigate)
+      << "a link may train down in mid-run";
+  std::get<SettingFacts>(f.facts).device = false;
+  EXPECT_EQ(decide::decide(running({f})).action, Action::checks);
+}
+
 TEST(Slowness, ASlowerSettingOfAJobThatEndedWellAccusesNobody) {
   Case c = finished(setting("node-3", "nic.rate", true));
   c.findings.push_back(outlier("node-3"));

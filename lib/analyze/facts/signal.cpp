@@ -36,6 +36,17 @@ bool before_job(const Facts& facts, const std::optional<Nanoseconds>& end,
          *end + uncertainty + (facts.start_is_known ? 0 : kBeforeJob) < *facts.job_start;
 }
 
+constexpr Nanoseconds kStartUp = 10 * kMinute;
+
+bool of_own_output(const Facts& facts, const Signal& s) {
+  return s.speaker == Speaker::job && s.origin == Origin::any &&
+         std::ranges::all_of(s.evidence, [&](const Evidence& e) {
+           const MemberRow* m = facts.member(e.member);
+           return m != nullptr && m->belonging == Belonging::job &&
+                  facts.earlier_output.count(e.member) == 0;
+         });
+}
+
 bool reads_state(const MemberRow* m) {
   return m != nullptr &&
          (m->text_kind == "nvidia-smi" || m->text_kind == "rdma" || m->text_kind == "dcgm");
@@ -687,8 +698,12 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   for (const auto& [key, rows] : exceptions_raised(facts))
     out.push_back(signal_of_exception(rows, facts, steps, pack));
   mark_absent(facts, out);
-  // Before the job: an old fault of the same machine is history, not cause.
-  for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);
+  // Before the job: an old fault of the same machine is history, not cause. What its own output
+  // says as it starts belongs to it, whatever clock tells its beginning.
+  for (Signal& s : out)
+    s.before_job =
+        s.before_job ||
+        before_job(facts, s.end, s.uncertainty + (of_own_output(facts, s) ? kStartUp : 0));
   keep_what_stayed_broken(facts, out);
   name_owners_of_xid_45(out);
   sort_rows(out, earlier);

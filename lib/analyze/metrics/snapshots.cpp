@@ -79,19 +79,28 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
 std::vector<Evidence> reading_evidence(const Facts& facts,
                                        const std::function<SeriesPoints(SeriesId)>& load,
                                        const MetricOutlier& outlier) {
+  const SeriesRow* last = nullptr;
+  SeriesPoints of_last;
   for (const SeriesRow& s : facts.series) {
     // A reason is a bit of the mask whose name it begins with.
     if (!outlier.printed.starts_with(s.name) || entity_name(s) != outlier.outlier.entity ||
         !facts.counts(facts.member(s.member)))
       continue;
-    const SeriesPoints points = load(s.id);
+    SeriesPoints points = load(s.id);
     if (points.size() == 0 || points.lines.empty()) continue;
-    Evidence e = facts.evidence(place_of_sample(s, points, points.size() - 1),
-                                fmt::format("{}", points.values.back()));
-    e.reading = fmt::format("{} of {}", s.name, outlier.outlier.entity);
-    return {std::move(e)};
+    const auto offset = facts.clock_offset(s.member, s.clock);
+    const bool then = offset && !points.times.empty() && points.times.back() != kNoValue &&
+                      points.times.back() + *offset == outlier.outlier.start;
+    if (last != nullptr && !then) continue;
+    last = &s;
+    of_last = std::move(points);
+    if (then) break;
   }
-  return {};
+  if (last == nullptr) return {};
+  Evidence e = facts.evidence(place_of_sample(*last, of_last, of_last.size() - 1),
+                              fmt::format("{}", of_last.values.back()));
+  e.reading = fmt::format("{} of {}", last->name, outlier.outlier.entity);
+  return {std::move(e)};
 }
 
 }  // namespace culprit::analyze

@@ -19,7 +19,7 @@ struct SnapshotParams {
   double least_effect = 0.35;  // of the crowd's value; clocks of other models differ by less
   double idle = 0.25;          // of the crowd's value: lower ones are idle, or could not be read
   double threshold = 3.5;      // robust deviations (Iglewicz & Hoaglin 1993)
-  double most = 1.0 / 3;       // more of a crowd are a second crowd
+  double most = 0.34;          // more of a crowd than a third are a second crowd
   std::size_t least = 4;       // entities of a crowd
 };
 

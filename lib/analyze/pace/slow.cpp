@@ -393,8 +393,7 @@ class Joined {
   // idle one has none.
   bool may_explain(const MetricOutlier& o, const std::optional<Nanoseconds>& start,
                    const std::optional<Nanoseconds>& end, bool later) const {
-    if (!job_hosts_.empty() && !o.host.empty() && !std::ranges::binary_search(job_hosts_, o.host))
-      return false;
+    if (of_another_job(o)) return false;
     if (o.outlier.start == kNoValue || !start || !end) return o.known->zero_above.has_value();
     const Nanoseconds behind = later ? std::max(10 * kMinute, 2 * (*end - *start)) : 0;
     return o.outlier.start >= *start && o.outlier.start <= *end + behind;

@@ -188,6 +188,19 @@ bool slurm_accounting(const Head& head) {
          heading.find("state") != std::string::npos;
 }
 
+// More of its values are text than numbers, by far: a record of what happened.
+bool mostly_text(std::string_view object) {
+  std::size_t texts = 0, numbers = 0;
+  for (std::size_t at = object.find("\":"); at != std::string_view::npos;
+       at = object.find("\":", at + 2)) {
+    const std::size_t value = object.find_first_not_of(' ', at + 2);
+    if (value == std::string_view::npos) break;
+    texts += object[value] == '"';
+    numbers += object[value] == '-' || (object[value] >= '0' && object[value] <= '9');
+  }
+  return texts >= 5 * std::max<std::size_t>(numbers, 1);
+}
+
 bool metrics(const Head& head) {
   const std::string_view top = first_text_of(head);
   if (starts(top, "# HELP ") || starts(top, "# TYPE ") ||
@@ -205,7 +218,7 @@ bool metrics(const Head& head) {
                       text.find("\"log\"") == std::string_view::npos &&
                       text.find("\"message\"") == std::string_view::npos &&
                       text.find("\"msg\"") == std::string_view::npos &&
-                      text.find("\"error\"") == std::string_view::npos &&
+                      text.find("\"error\"") == std::string_view::npos && !mostly_text(text) &&
                       text.find("\":") != std::string_view::npos;
              },
              16) &&

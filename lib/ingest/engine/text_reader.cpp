@@ -475,7 +475,8 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
       seen += bytes[position++] == '\n';
   }
   if (wants_every_line()) walk_lines(bytes, position, bytes.size(), seen);
-  if (reading_.text_kind != "kernel") {
+  // Of a kernel's log the end says little, unless somebody pasted a few lines of it.
+  if (reading_.text_kind != "kernel" || bytes_ + bytes.size() <= kTailBytes) {
     tail_.append(bytes.substr(bytes.size() > kTailBytes ? bytes.size() - kTailBytes : 0));
     if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
   }
@@ -525,7 +526,7 @@ void TextReader::finish() {
   // Where no line prints the first time none prints the last.
   if (!tail_.empty() && (bytes_ != without_time_ || bytes_ > tail_.size()))
     keep_edge_time(tail_, false);
-  if (rules_ && reading_.text_kind != "kernel")
+  if (rules_ && (reading_.text_kind != "kernel" || bytes_ <= kTailBytes))
     last_lines_.finish(tail_, {member_, newlines_ + 1, bytes_, 0}, reading_.sink);
   for (Running& running : running_) running.assembler->finish(reading_);
   running_.clear();

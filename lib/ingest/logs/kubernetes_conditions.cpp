@@ -55,7 +55,8 @@ class Condition final : public Assembler {
     } else if (field.key == "type") {
       type_ = field.value;
       return Step::finished;
-    } else if (field.key != "lastupdatetime" && field.key != "observedgeneration") {
+    } else if (field.key != "lastupdatetime" && field.key != "observedgeneration" &&
+               field.key != "transitionid") {
       return Step::not_mine;
     }
     return Step::took;

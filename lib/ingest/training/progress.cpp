@@ -190,7 +190,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   if (of_torchtitan(text) && (contains(text, "grad_norm: ") || contains(text, "  tflops: ")))
     return {};
   static const re2::RE2 kStep(
-      R"((?i)(?:(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]|(?:^|[\]|])\s*it=)\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?:[^\d.a-z]|[.:]\s|[.:]?$))");
+      R"((?i)(?:(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]|(?:^|[\]|])\s*it[= ])\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?:[^\d.a-z]|[.:]\s|[.:]?$))");
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
   // the start, unless it is in ms.
   static const re2::RE2 kTook(

@@ -1,0 +1,217 @@
+// Ports of a switch that take errors, where the others take none: tables of counters as switches
+// print them, and ibqueryerrors.
+//
+//   Interface  Rx CRC     Rx Symbol   Rx Drop   Tx Drop   Speed  Peer
+//   swp37      0          3           0         0         400G   spine-3 swp13
+//   swp38      4410922    70115519    4410922   0         400G   spine-3 swp14
+//
+//   Errors for 0xb0cf0e0300b7 "MF0;leaf-2:MQM9700/U1"
+//      GUID 0xb0cf0e0300b7 port 41: [SymbolErrorCounter == 65535] [LinkDownedCounter == 9]
+//            Link info:  77 41[  ] ==( 4X 53.125 Gbps Active/ LinkUp)==> 0x... 91 14[  ] "spine-3"
+//            ( )
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include "ingest/engine/events.hpp"
+#include "line/trimmed.hpp"
+#include "model/contains.hpp"
+#include "model/number.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::uint64_t kMany = 1000;          // errors of a port
+constexpr std::uint64_t kTimesOthers = 100;    // more than the usual port has
+constexpr std::size_t kFewest = 4, kMost = 3;  // ports of a table; ports that stand out
+
+std::string small(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+// Cells stand two blanks apart; a single one is part of a cell: "Rx CRC", "15.40 GB/s".
+std::vector<std::string_view> cells_of(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (text = line::trimmed(text); !text.empty();) {
+    std::size_t end = text.find("  ");
+    if (const std::size_t tab = text.find('\t'); tab < end) end = tab;
+    out.push_back(line::trimmed(text.substr(0, end)));
+    text = end == std::string_view::npos ? std::string_view{} : line::trimmed(text.substr(end));
+  }
+  return out;
+}
+
+// Errors of the wire. What a switch drops may be congestion.
+bool counts_errors(std::string_view heading) {
+  static const re2::RE2 kErrors(
+      R"((?i)(?:rx[ _-]?)?(?:err(?:ors?)?|crc|fcs|symbol(?:[ _-]?err(?:ors?)?)?|fec[ _-]?uncorr\w*|uncorr(?:ectable)?\w*))");
+  return re2::RE2::FullMatch(re2::StringPiece(heading.data(), heading.size()), kErrors);
+}
+
+bool names_switch(std::string_view text) {
+  static const re2::RE2 kName(R"((?i)\b(?:\w*spine|\w*leaf|tor|core|agg|switch|sw)[-_.]?\w*\d)");
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kName);
+}
+
+// "rack2/leaf-2.show.txt" -> "leaf-2"
+std::optional<Host> switch_of_file(const std::string& path) {
+  static const re2::RE2 kName(
+      R"((?i)(?:^|[/_.])((?:[a-z0-9]+-)*(?:spine|leaf|tor|core|agg|switch|sw)[-\w]*\d)(?:[/_.]|$))");
+  std::string name;
+  return re2::RE2::PartialMatch(path, kName, &name) ? std::optional(Host(name)) : std::nullopt;
+}
+
+void tell(const Place& place, const std::optional<Host>& host, const std::string& message,
+          Reading& reading) {
+  line::Line said;
+  said.message = message;
+  said.prefix.host = host;
+  const auto match = reading.pack.match(said.message, reading.text_kind);
+  if (match && reading.pack.is_event(*match))
+    reading.sink.put(make_event({place, said.message, said}, *match, reading));
+}
+
+// The rows below a heading.
+class PortTable final : public Assembler {
+ public:
+  PortTable(std::vector<std::string> headings, std::vector<std::size_t> errors)
+      : headings_(std::move(headings)), errors_(std::move(errors)) {}
+
+  Step feed(const TextLine& line, Reading&) override {
+    static const re2::RE2 kPort(
+        R"((?i)(?:eth(?:ernet)?|swp|et|xe-|ge-|ib|hu(?:ndredgige)?|gi|te)[\d/.:-]+[a-z0-9/.:]*)");
+    const auto cells = cells_of(line.raw);
+    if (cells.empty() || !re2::RE2::FullMatch({cells[0].data(), cells[0].size()}, kPort))
+      return Step::not_mine;
+    Port port{line.place, std::string(cells[0]), {}, false};
+    for (const std::size_t column : errors_) {
+      std::string digits(column < cells.size() ? cells[column] : std::string_view("0"));
+      std::erase(digits, ',');
+      std::uint64_t value = 0;
+      parse_whole(digits, value);
+      port.errors.push_back(value);
+    }
+    const std::string_view last = cells.back();
+    port.of_host = cells.size() == headings_.size() && small(headings_.back()) == "peer" &&
+                   !names_switch(last);
+    ports_.push_back(std::move(port));
+    return Step::took;
+  }
+
+  void finish(Reading& reading) override {
+    if (ports_.size() < kFewest) return;
+    for (std::size_t i = 0; i < errors_.size(); ++i) {
+      std::vector<std::uint64_t> all;
+      for (const Port& port : ports_) all.push_back(port.errors[i]);
+      std::ranges::sort(all);
+      const std::uint64_t usual = all[all.size() / 2];
+      const auto stands_out = [&](const Port& port) {
+        return port.errors[i] >= kMany && port.errors[i] > kTimesOthers * usual;
+      };
+      if (std::ranges::count_if(ports_, stands_out) > static_cast<std::ptrdiff_t>(kMost)) continue;
+      for (Port& port : ports_) {
+        if (!stands_out(port) || port.of_host || port.told) continue;
+        port.told = true;
+        tell(port.place,
+             reading.current_host.empty() ? switch_of_file(reading.path)
+                                          : std::optional(Host(reading.current_host)),
+             fmt::format("switch port errors: port {}, {} {}, usual ports {}", port.name,
+                         headings_[errors_[i]], port.errors[i], usual),
+             reading);
+      }
+    }
+  }
+
+ private:
+  struct Port {
+    Place place;
+    std::string name;
+    std::vector<std::uint64_t> errors;
+    bool of_host = false, told = false;
+  };
+  std::vector<std::string> headings_;
+  std::vector<std::size_t> errors_;
+  std::vector<Port> ports_;
+};
+
+// The ports of one node of the fabric, below "Errors for".
+class FabricErrors final : public Assembler {
+ public:
+  explicit FabricErrors(std::string node) : node_(std::move(node)) {}
+
+  Step feed(const TextLine& line, Reading& reading) override {
+    static const re2::RE2 kPort(R"(^\s+GUID \S+ port (\d+): (\[.*))"),
+        kLink(R"re(^\s+Link info:.*==>.*"([^"]*)")re"),
+        kCounter(
+            R"(\[((?:Symbol|LinkIntegrity|PortRcv)Error(?:Counter|s)|LinkErrorRecoveryCounter|LocalLinkIntegrityErrors) == (\d+)\])");
+    const re2::StringPiece text(line.raw.data(), line.raw.size());
+    std::string port, counters, far, name;
+    if (re2::RE2::PartialMatch(text, kPort, &port, &counters)) {
+      place_ = line.place;
+      port_ = port;
+      message_.clear();
+      std::uint64_t value = 0;
+      for (re2::StringPiece rest(counters);
+           re2::RE2::FindAndConsume(&rest, kCounter, &name, &value);)
+        if (value >= kMany && message_.empty()) message_ = fmt::format("{} {}", name, value);
+      return Step::took;
+    }
+    if (!re2::RE2::PartialMatch(text, kLink, &far)) return Step::not_mine;
+    const bool of_host = contains(far, " mlx") || contains(far, " HCA");
+    if (!message_.empty() && !of_host)
+      tell(place_, Host(node_),
+           fmt::format("switch port errors: port {}, {}, link to {}", port_, message_, far),
+           reading);
+    return Step::took;
+  }
+  void finish(Reading&) override {}
+
+ private:
+  std::string node_, port_, message_;
+  Place place_;
+};
+
+// "MF0;leaf-2:MQM9700/U1" -> "leaf-2"; a host's adapter is none.
+std::string switch_name(std::string text) {
+  if (contains(text, " mlx") || contains(text, " HCA")) return {};
+  if (const std::size_t semicolon = text.find(';'); semicolon != std::string::npos)
+    text.erase(0, semicolon + 1);
+  return text.substr(0, text.find(':'));
+}
+
+Outcome read_ports(const TextLine& line, Reading&) {
+  static const re2::RE2 kNode(R"re(^Errors for (?:0x[0-9a-f]+ )?"([^"]+)")re");
+  std::string node;
+  if (re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kNode, &node)) {
+    node = switch_name(std::move(node));
+    if (node.empty()) return {};
+    return {true, std::make_unique<FabricErrors>(std::move(node))};
+  }
+  std::vector<std::string> headings;
+  std::vector<std::size_t> errors;
+  for (const std::string_view cell : cells_of(line.raw.substr(0, 1024))) {
+    if (counts_errors(cell)) errors.push_back(headings.size());
+    headings.emplace_back(cell);
+  }
+  if (headings.size() < 3 || errors.empty()) return {};
+  const std::string first = small(headings.front());
+  if (first != "interface" && first != "iface" && first != "port" && first != "intf") return {};
+  return {true, std::make_unique<PortTable>(std::move(headings), std::move(errors))};
+}
+
+constexpr std::string_view kPortWords[] = {"IFACE ", "Interface ", "Port   ", "Intf   ",
+                                           "Errors for "};
+
+}  // namespace
+
+extern const Recogniser kSwitchPorts;
+constinit const Recogniser kSwitchPorts{
+    "switch-ports", "counters of the ports of a switch, and ibqueryerrors: ports that take errors",
+    kPortWords, read_ports};
+
+}  // namespace culprit::ingest
