@@ -59,6 +59,18 @@ bool follows_undated(const Walk& w, const Cause& cause, const Finding& word) {
   return behind;
 }
 
+// What fails shortly after the word is clean-up; what fails much later failed in a run that went on
+// or came after. A limit of time is reached by jobs that work: what fails in its very moment fails
+// of it.
+bool cleaned_up(const Walk& w, const Finding& word, const std::optional<Nanoseconds>& said) {
+  const Cause* best = w.best();
+  const Nanoseconds clear =
+      word.traits.has(Trait::time_limit) ? -w.params.order_slack : w.params.order_slack;
+  return best != nullptr && best->start && said &&
+         *best->start - best->uncertainty > *said + clear &&
+         *best->start < *said + w.params.cleanup;
+}
+
 // What the best cause shows is what such a word leads to, and none of it is known to have come
 // first: a record apart from the job's log says nothing of the order of its undated lines.
 bool explained(const Walk& w, const Finding& word, const std::optional<Nanoseconds>& said) {
@@ -137,14 +149,7 @@ Answer user_request(Walk& w) {
   if (const auto stood = stood_until(w, when))
     return ruled_out(say(Phrase::stood_before_word, human_duration(*stood)));
   if (slow_until_word(w, *stop) != nullptr) return ruled_out(say(Phrase::slow_until_word));
-  // What fails shortly after the word is clean-up; what fails much later failed in a run that went
-  // on or came after. A limit of time is reached by jobs that work: what fails in its very moment
-  // fails of it.
-  const Nanoseconds clear =
-      stop->traits.has(Trait::time_limit) ? -w.params.order_slack : w.params.order_slack;
-  const bool cause_after = w.best() != nullptr && w.best()->start && when &&
-                           *w.best()->start - w.best()->uncertainty > *when + clear &&
-                           *w.best()->start < *when + w.params.cleanup;
+  const bool cause_after = cleaned_up(w, *stop, when);
   // What ends a step may print its word before the buffered words of who failed; a limit of time
   // does not ask.
   const bool undated_after = w.best() != nullptr && stop->traits.has(Trait::time_limit) &&

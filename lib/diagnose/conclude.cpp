@@ -233,7 +233,8 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   std::vector<Finding> lines;
   if (auto last =
           last_lines_for(out.verdict, incident.findings, facts, [&] { return db.last_lines(); })) {
-    if (out.verdict.targets.empty() && nothing_known(incident.findings))
+    if (out.verdict.targets.empty() && pictures.steps.rows == 0 && !incident.last_iteration &&
+        nothing_known(incident.findings))
       out.verdict.summary += say(Phrase::last_line_says, last->evidence.back().excerpt);
     lines.push_back(std::move(*last));
   }

@@ -114,6 +114,18 @@ std::pair<std::string, std::string> metric_of(const SeriesRow& s) {
   return {s.name, s.unit};
 }
 
+// Labels change with what runs on a device: of its last readings the newest count.
+void keep_newest(GatheredEntity& entity) {
+  constexpr Nanoseconds kOneScrape = kMinute;
+  Nanoseconds newest = kNoValue;
+  for (const auto& [labels, samples] : entity.by_labels)
+    if (!samples.times.empty()) newest = std::max(newest, samples.times.back());
+  if (newest == kNoValue) return;
+  std::erase_if(entity.by_labels, [&](const auto& one) {
+    return one.second.times.empty() || one.second.times.back() + kOneScrape < newest;
+  });
+}
+
 MetricSeries series_of_entities(const std::string& name, const std::string& unit,
                                 std::map<std::string, GatheredEntity>& entities) {
   MetricSeries metric{.name = name, .unit = unit};
@@ -290,6 +302,8 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
     else
       ++out.timeless;
   }
+  for (auto& [metric, entities] : readings)
+    for (auto& [id, entity] : entities) keep_newest(entity);
   for (auto& [metric, entities] : readings)
     out.readings.push_back(series_of_entities(metric.first, metric.second, entities));
   for (auto& [metric, entities] : metrics)

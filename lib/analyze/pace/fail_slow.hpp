@@ -48,10 +48,9 @@
 namespace culprit::analyze {
 
 struct FailSlowParams {
-  double min_change = 0.10;  // GREYHOUND §4.2
-  std::size_t min_regime =
-      15;  // iterations, and at least 5 rows; 10 lets stalls of data loading through, 30 hides
-           // short events
+  double min_change = 0.10;     // GREYHOUND §4.2
+  std::size_t min_regime = 15;  // iterations, and at least 5 rows; 10 lets stalls of data loading
+                                // through, 30 hides short events
   double lambda = 2000;
   NormalPrior prior{0, 0.02, 2, 2};  // of log times in units of their noise
   double wander_factor = 4;

@@ -80,9 +80,9 @@ struct SlowParts {
   std::string part;         // the own part that rose most for them
   double excess_ms = 0;  // own work of the accused above that of the others (median of the accused)
   double iteration_excess_ms = 0;  // inside less outside; 0 without an outside
-  double explains = 0;  // excess over the iteration's excess, at most 1; 0 = cannot be said
-  double clear = 0;     // robust deviations between the least accused and the others
-  std::size_t readings = 0;      // inside, of the rank that tells least
+  double explains = 0;       // excess over the iteration's excess, at most 1; 0 = cannot be said
+  double clear = 0;          // robust deviations between the least accused and the others
+  std::size_t readings = 0;  // inside, of the rank that tells least
   bool against_outside = false;  // false: too little outside, ranks are compared inside only
   std::vector<RankExcess> all;   // by rank
   Text why;                      // a sentence
