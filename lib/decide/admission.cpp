@@ -290,11 +290,12 @@ bool crashed_behind(const Setting& s, const Finding& f, const Finding& word) {
 // Somebody had asked the job to stop before this came up: as the log in which both stand has them
 // in order, or by clocks that leave no doubt. What processes print while they are ended is no
 // cause.
-Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind) {
+Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind kind) {
   constexpr Nanoseconds kClear = 2 * kSecond;
   const auto said_before = [&](const Finding& asked) {
     if (!f.start)
-      return (behind_in_log(asked, f) && !begins_anew(s, f, asked)) || crashed_behind(s, f, asked);
+      return kind == CauseKind::crash && ((behind_in_log(asked, f) && !begins_anew(s, f, asked)) ||
+                                          crashed_behind(s, f, asked));
     // In another file the word must be that of whoever runs the job.
     const bool of_scheduler =
         asked.traits.has_any({Trait::scheduler_ended, Trait::preempted, Trait::time_limit});

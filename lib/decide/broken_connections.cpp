@@ -9,9 +9,28 @@
 
 namespace culprit::decide {
 
-BrokenConnections::BrokenConnections(const Case& incident) {
+namespace {
+
+// The last two digits of a name, as a number.
+std::optional<int> number_at_end(std::string_view text) {
+  std::optional<int> out;
+  for (std::size_t at = text.size() - std::min<std::size_t>(text.size(), 2); at < text.size(); ++at)
+    out = text[at] < '0' || text[at] > '9' ? std::nullopt
+                                           : std::optional(10 * out.value_or(0) + text[at] - '0');
+  return out;
+}
+
+// Addresses that nothing resolves: "10.66.0.17" may be node-017's, and hardly node-018's.
+bool may_be_address_of(const Host& address, const Host& host) {
+  const auto last = number_at_end(address), number = number_at_end(host);
+  return is_address(address) && last && last == number;
+}
+
+}  // namespace
+
+BrokenConnections::BrokenConnections(const Case& incident) : incident_(incident) {
   for (const Finding& f : incident.findings)
-    if (f.outcome == Outcome::fired) hear(f);
+    if (f.outcome == Outcome::fired || f.analysis == Analysis::root_diag) hear(f);
   for (const ExitFact& x : incident.exits) {
     const std::int64_t signal = signal_of(x.code);
     if (x.host && (signal == 9 || signal == 11)) ended_by_signal_.insert(*x.host);
@@ -20,6 +39,9 @@ BrokenConnections::BrokenConnections(const Case& incident) {
 
 void BrokenConnections::hear(const Finding& f) {
   if (f.analysis == Analysis::root_diag) broke_first_ = f.host;
+  if (f.analysis == Analysis::root_diag)
+    for (const Host& host : f.hosts)
+      if (is_address(host)) peers_.insert(host);
   if (f.traits.has(Trait::node_missed) && f.host) missed_.insert(*f.host);
   const auto* line = std::get_if<LineFacts>(&f.facts);
   if (f.origin == Origin::any && f.analysis == Analysis::classify && f.role == Role::root &&
@@ -51,9 +73,10 @@ bool BrokenConnections::name_another(const Finding& f) const {
 
 bool BrokenConnections::noticed_late(const Finding& f) const {
   if (!f.traits.has(Trait::node_missed) || !f.host || missed_.size() != 1 || !any) return false;
-  // An address that is no known machine's may be that of the one which is missed.
+  const auto& own = incident_.job_hosts;
+  if (!own.empty() && !std::binary_search(own.begin(), own.end(), *f.host)) return false;
   const bool of_others = std::ranges::any_of(peers_, [&](const Host& peer) {
-    return peer != *f.host && (peers_.size() > 1 || !is_address(peer));
+    return peer != *f.host && (peers_.size() > 1 || !may_be_address_of(peer, *f.host));
   });
   return !of_others && reporters_.count(*f.host) == 0 &&
          roots_of_job_.size() == roots_of_job_.count(f.host) &&

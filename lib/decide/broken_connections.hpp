@@ -27,6 +27,7 @@ class BrokenConnections {
  private:
   void hear(const Finding& f);
 
+  const Case& incident_;
   bool ends_known_ = false;
   std::set<std::optional<Host>> roots_of_job_;  // where the job prints what may be a cause
   std::set<Host> ends_;                         // hosts of connections that broke

@@ -64,6 +64,11 @@ bool of_machine(const Finding& f, CauseKind kind) {
          (kind == CauseKind::environment && f.origin == Origin::scheduler);
 }
 
+bool counters_of_switch(const Finding& f) {
+  return f.analysis == Analysis::classify && !f.start &&
+         f.subject.kind == SubjectKind::network_switch && f.symptom == Symptom::infiniband_error;
+}
+
 bool of_foreign_process(const Finding& f) {
   const auto* line = std::get_if<LineFacts>(&f.facts);
   return line != nullptr && f.origin == Origin::kernel && !line->names_trainer;

@@ -28,6 +28,8 @@ bool out_of_gpu_memory(const Finding& f);
 bool told_of_gpu(const Finding& f);
 // It would be the fault of the machine that reports it.
 bool of_machine(const Finding& f, CauseKind kind);
+// Counters of a switch's ports, read at no known time: they may be of any day.
+bool counters_of_switch(const Finding& f);
 // The kernel names a process that is none of a job's.
 bool of_foreign_process(const Finding& f);
 

@@ -24,17 +24,11 @@ bool steps_left(const Case& c) {
   return c.last_iteration && c.planned_iterations && *c.last_iteration < *c.planned_iterations;
 }
 
-namespace {
-
-bool made_all_steps(const Case& c) {
-  return c.last_iteration && c.planned_iterations && *c.last_iteration >= *c.planned_iterations;
-}
-
-}  // namespace
-
 bool ended_well(const Walk& w) {
   const Case& c = w.incident;
-  return c.completed || made_all_steps(c) ||
+  const bool all_steps =
+      c.last_iteration && c.planned_iterations && *c.last_iteration >= *c.planned_iterations;
+  return c.completed || all_steps ||
          std::any_of(c.exits.begin(), c.exits.end(), [](const ExitFact& x) { return x.code == 0; });
 }
 
@@ -143,7 +137,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
   bool trouble = false, communication = false;
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired || f.severity < Severity::distributed ||
-        f.analysis != Analysis::classify || f.role == Role::confirmation ||
+        f.analysis != Analysis::classify || f.role == Role::confirmation || counters_of_switch(f) ||
         surroundings.count(&f) > 0 || f.symptom == Symptom::nan_value ||
         (f.role == Role::cascade && !f.start && went_on(w.incident, w.params, f)) ||
         (word != nullptr && ended_with(w, f, *word)) ||
@@ -180,11 +174,9 @@ Text failure(const Walk& w, Unplaced unplaced) {
     return say(Phrase::service_stopped_answering);
   if (!w.incident.any_training_output && w.best() != nullptr)
     return say(Phrase::machine_log_reports_fault);
-  // Whoever leaves last loses its peers, behind the framework's last word on a run that went well,
-  // or the last step that was planned where the scheduler has the job as completed.
-  const bool over = w.incident.closing ? !broke_before_closing(w)
-                                       : w.incident.completed && made_all_steps(w.incident);
-  const bool closed = over && w.best() == nullptr && !timed_out(w);
+  // Whoever leaves last loses its peers, behind the framework's last word on a run that went well.
+  const bool closed =
+      w.incident.closing && w.best() == nullptr && !timed_out(w) && !broke_before_closing(w);
   if (communication && !closed && after_effects(w)) return say(Phrase::failed_communication_exit_0);
   return {};
 }

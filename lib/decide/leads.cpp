@@ -112,8 +112,10 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
     const auto at = sorted.find(f);
     return at != sorted.end() && at->second;
   };
+  const bool failed = !failure(w).empty();
   for (const Finding& f : w.incident.findings)
-    if ((weight(f) > 1 || (weight(f) == 1 && when_steps_stopped(w, f))) &&
+    if ((failed || !counters_of_switch(f)) &&
+        (weight(f) > 1 || (weight(f) == 1 && when_steps_stopped(w, f))) &&
         (sorted.count(&f) == 0 || unproven(&f)) &&
         !(f.role != Role::root && went_on(w.incident, w.params, f)))
       out.push_back(&f);
@@ -154,6 +156,17 @@ std::optional<Host> agreed_host(const std::vector<const Finding*>& leads) {
   return seconded ? std::optional(host) : std::nullopt;
 }
 
+// What one lead is about: the machine that says so, unless it tells of another one.
+Subject whom(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  if (f.subject.kind == SubjectKind::network_switch || f.subject.kind == SubjectKind::storage)
+    return f.subject;
+  const bool of_another = line != nullptr && line->peer && f.host && Host(*line->peer) != *f.host;
+  return f.host && f.hosts.size() < 2 && f.cause != CauseKind::none && !of_another
+             ? Subject{SubjectKind::host, *f.host}
+             : Subject{SubjectKind::job, "job"};
+}
+
 }  // namespace
 
 void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
@@ -177,11 +190,7 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
     if (first && agreed)
       target(v, {SubjectKind::host, *agreed}, confidence::kLead, ids(leads));
     else if (first)
-      target(v,
-             f->host && f->hosts.size() < 2 && f->cause != CauseKind::none
-                 ? Subject{SubjectKind::host, *f->host}
-                 : Subject{SubjectKind::job, "job"},
-             confidence::kLead, ids(leads));
+      target(v, whom(*f), confidence::kLead, ids(leads));
     first = false;
     if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
   }

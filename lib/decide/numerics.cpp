@@ -1,5 +1,6 @@
 // Wrong numbers: who computes them, or whether the training made them itself.
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -20,10 +21,27 @@ bool elsewhere(const Walk& w, const Finding& f) {
          });
 }
 
-// A rank there computed wrong numbers of its own.
-bool own_numbers_wrong(const Walk& w, const Host& host) {
+// "Fail - GPU: 4": none that it names is another one.
+bool names_device(const Finding& diagnostic, const std::string& id) {
+  const std::string own = id.substr(id.rfind('/') + 1);
+  bool any = false, same = false;
+  for (const Evidence& e : diagnostic.evidence)
+    if (std::size_t at = e.excerpt.find("GPU"); at != std::string::npos) {
+      at = e.excerpt.find_first_of("0123456789", at);
+      if (at == std::string::npos) continue;
+      any = true;
+      same =
+          same || e.excerpt.substr(at, e.excerpt.find_first_not_of("0123456789", at) - at) == own;
+    }
+  return same || !any;
+}
+
+// A rank there computed wrong numbers of its own, on that GPU where both tell which.
+bool own_numbers_wrong(const Walk& w, const Finding& diagnostic) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.traits.has(Trait::own_numbers) && f.host == host;
+    return f.outcome == Outcome::fired && f.traits.has(Trait::own_numbers) &&
+           f.host == diagnostic.host &&
+           (f.subject.kind != SubjectKind::gpu || names_device(diagnostic, f.subject.id));
   });
 }
 
@@ -37,7 +55,7 @@ const Finding* failed_diagnostic(const Walk& w) {
         !elsewhere(w, f)) {
       several = several || (only != nullptr && only->host != f.host);
       only = &f;
-      if (!own_numbers_wrong(w, *f.host)) continue;
+      if (!own_numbers_wrong(w, f)) continue;
       several_own = several_own || (own != nullptr && own->host != f.host);
       own = &f;
     }
@@ -114,8 +132,22 @@ std::set<MemberId> logs_of(const Finding& f) {
   return out;
 }
 
-// A device that is not the first of its machine is of one rank in a run: without times, each rank
-// is another run.
+// The iterations that the lines of a finding print.
+std::set<std::int64_t> iterations_of(const Finding& f) {
+  constexpr std::string_view kWord = "iteration ";
+  std::set<std::int64_t> out;
+  for (const Evidence& e : f.evidence)
+    if (std::size_t at = e.excerpt.find(kWord); at != std::string::npos) {
+      at += kWord.size() + (e.excerpt.compare(at + kWord.size(), 1, "#") == 0);
+      std::int64_t number = 0;
+      if (std::from_chars(e.excerpt.data() + at, e.excerpt.data() + e.excerpt.size(), number).ec ==
+          std::errc())
+        out.insert(number);
+    }
+  return out;
+}
+
+// A device that is not the first of its machine is of one rank in a run.
 bool numbered_device(const Finding& f) {
   const std::string& id = f.subject.id;
   const std::size_t at = id.find_last_not_of("0123456789");
@@ -123,15 +155,20 @@ bool numbered_device(const Finding& f) {
          at + 1 < id.size() && id.find_first_not_of('0', at + 1) != std::string::npos;
 }
 
+// Without times, ranks that each print another iteration of such a device are as many runs.
+bool told_apart_by_iterations(const Finding& f) {
+  return numbered_device(f) && !f.start && iterations_of(f).size() == f.ranks.size();
+}
+
 // Of one finding: 0 where some of its ranks may be of one run.
 std::size_t runs_of(const Finding& f, Nanoseconds burst) {
   if (f.ranks.empty()) return 0;
-  if (numbered_device(f) && !f.start) return f.ranks.size();
   const std::set<MemberId> logs = logs_of(f);
   const std::size_t n = f.ranks.size();
   const bool apart =
       f.start && f.end && *f.end - *f.start > static_cast<Nanoseconds>(n - 1) * burst;
-  return n == 1 || (apart && logs.size() >= n) ? n : 0;
+  if (n == 1 || (apart && logs.size() >= n)) return n;
+  return told_apart_by_iterations(f) ? n : 0;
 }
 
 // Runs in which the only GPU whose own numbers went wrong was another rank each time: what belongs
@@ -148,7 +185,7 @@ std::size_t runs_as_another_rank(const std::map<Subject, Repeated>& seen, Nanose
     if (own == 0) return 0;
     runs += own;
     ranks.insert(f->ranks.begin(), f->ranks.end());
-    if (numbered_device(*f) && !f->start) continue;
+    if (told_apart_by_iterations(*f)) continue;
     for (const MemberId log : logs_of(*f))
       if (!logs.insert(log).second) return 0;
     if (!f->start || !f->end) continue;

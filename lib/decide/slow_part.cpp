@@ -53,7 +53,7 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   const rules::StepPart part = untold ? rules::StepPart::communication : grown;
   std::vector<const Finding*> faults;
   for (const Finding& f : w.incident.findings) {
-    const bool counted = !f.start && f.subject.kind == SubjectKind::network_switch;
+    const bool counted = counters_of_switch(f);
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
         f.role != Role::teardown && f.severity >= Severity::warning &&
         rules::made_longer_by(part, f.symptom) &&

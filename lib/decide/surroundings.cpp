@@ -1,6 +1,7 @@
 #include "decide/surroundings.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "model/phrases.hpp"
 
@@ -14,6 +15,13 @@ const LineFacts* lines_of(const Finding& f) {
 bool of_machine(const Finding& f) {
   const LineFacts* line = lines_of(f);
   return line != nullptr && line->speaker != Speaker::job;
+}
+
+// A log has it three times and more.
+bool said_often(const Finding& f) {
+  std::map<MemberId, std::size_t> lines;
+  for (const Evidence& e : f.evidence) ++lines[e.member];
+  return std::ranges::any_of(lines, [](const auto& one) { return one.second > 2; });
 }
 
 }  // namespace
@@ -152,7 +160,8 @@ std::optional<Text> Surroundings::unrelated(const Finding& f) const {
   if (!incident_.any_training_output) return std::nullopt;
   // A service that stopped answering and has not come back has no moment, but a beginning; without
   // one it may be of any day, and a job that shows no trouble had none of it.
-  if (!f.alerts.empty() && (failed_ || !line->times.empty())) return std::nullopt;
+  // Who says it again and again had answers in between.
+  if (!f.alerts.empty() && (failed_ || !line->times.empty() || !said_often(f))) return std::nullopt;
   if (line->times.empty())  // what has no time supports others, and decides nothing
     return line->names_trainer ? std::nullopt : std::optional(say(Phrase::undated_unconfirmed));
   if (!failed_ && (!line->names_trainer || f.cause == CauseKind::crash))

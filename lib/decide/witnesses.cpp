@@ -11,8 +11,9 @@ namespace culprit::decide {
 
 namespace {
 
-constexpr std::int64_t kLeastProcess = 1000;  // of containers they begin with 1 again
-constexpr std::size_t kMostLost = 64;         // more are no single process's fate
+constexpr std::int64_t kLeastProcess = 1000;    // of containers they begin with 1 again
+constexpr Nanoseconds kLongAgo = 40 * kMinute;  // longer than time-outs of collectives
+constexpr std::size_t kMostLost = 64;           // more are no single process's fate
 
 bool digit_at(const std::string& text, std::size_t at) {
   return at < text.size() && text[at] >= '0' && text[at] <= '9';
@@ -102,6 +103,7 @@ void Witnesses::note_lost_processes(const Finding& f) {
 }
 
 bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
+  if (counters_of_switch(f)) return links_break_everywhere();
   if ((f.origin == Origin::any && !crash_of_any_process(f, kind) &&
        !node_of_any_job(incident_, f)) ||
       (!incident_.any_training_output && !broken_.any))
@@ -109,9 +111,7 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
   // What most hosts of the job report, and no line takes back, they report of one thing that they
   // share.
   if (kind == CauseKind::shared)
-    return (f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts) ||
-           (f.subject.kind == SubjectKind::network_switch &&
-            f.symptom == Symptom::infiniband_error && links_break_everywhere());
+    return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
   if (!f.host) return false;
   // The process that the kernel killed or that crashed there.
   if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) ||
@@ -147,7 +147,10 @@ bool Witnesses::took_away(const Finding& f) const {
   const auto lost = lost_there_.find(*f.host);
   if (line == nullptr || lost == lost_there_.end()) return false;
   return std::ranges::any_of(lost->second, [&](const Finding* l) {
-    return l != &f && leads_to(f, l->event_class) &&
+    // What nobody had missed for longer than any time-out is another matter.
+    const bool apart =
+        f.end && l->start && *f.end + f.uncertainty + kLongAgo < *l->start - l->uncertainty;
+    return l != &f && !apart && leads_to(f, l->event_class) &&
            (line->names_trainer || l->cause != CauseKind::resource);
   });
 }

@@ -45,6 +45,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
                    .explains = object.value("explains", "other"),
                    .entity = object.value("entity", "host"),
                    .slower = object.value("slower", ""),
+                   .carries = object.value("carries", ""),
                    .advice = object.value("advice", "")};
     for (const json& name : object["names"]) {
       rule.pattern = name.get<std::string>();

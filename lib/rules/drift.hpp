@@ -22,7 +22,8 @@ struct DriftRule {
   DriftCompare compare = DriftCompare::exact;
   std::string explains;         // communication performance numerics memory other
   std::string entity = "host";  // host gpu nic rank: whose it is
-  std::string slower;  // the value that makes a job slower; "lower": of two numbers the lower one
+  std::string slower;   // the value that makes a job slower; "lower": of two numbers the lower one
+  std::string carries;  // pattern of the names of devices that carry a job's traffic; "" = all
   std::string advice;
 };
 

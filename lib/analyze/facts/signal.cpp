@@ -12,6 +12,8 @@
 #include "analyze/facts/scheduler_job.hpp"
 #include "analyze/facts/step_lines.hpp"
 #include "analyze/facts/story.hpp"
+#include "model/contains.hpp"
+#include "model/hostlist.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -34,17 +36,6 @@ bool before_job(const Facts& facts, const std::optional<Nanoseconds>& end,
                 Nanoseconds uncertainty) {
   return end && facts.job_start &&
          *end + uncertainty + (facts.start_is_known ? 0 : kBeforeJob) < *facts.job_start;
-}
-
-constexpr Nanoseconds kStartUp = 10 * kMinute;
-
-bool of_own_output(const Facts& facts, const Signal& s) {
-  return s.speaker == Speaker::job && s.origin == Origin::any &&
-         std::ranges::all_of(s.evidence, [&](const Evidence& e) {
-           const MemberRow* m = facts.member(e.member);
-           return m != nullptr && m->belonging == Belonging::job &&
-                  facts.earlier_output.count(e.member) == 0;
-         });
 }
 
 bool reads_state(const MemberRow* m) {
@@ -73,7 +64,8 @@ std::string key_of(const EventRow& e) {
 // anything.
 class ProgramOutput {
  public:
-  explicit ProgramOutput(const Facts& facts) : pods_(facts), job_(job_of_steps(facts)) {
+  explicit ProgramOutput(const Facts& facts)
+      : facts_(facts), pods_(facts), job_(job_of_steps(facts)) {
     for (const MemberRow& m : facts.members)
       if (m.text_kind == "training" || m.text_kind == "nccl" || (m.rank && m.text_kind.empty()))
         add(m.id);
@@ -82,7 +74,19 @@ class ProgramOutput {
     for (const IdentityRow& i : facts.identities)
       if (i.source == "nccl-init" || i.source == "torchrun") add(i.place.member);
     for (const ConfigRow& c : facts.configs)
-      if (c.name == "slurm.job.state") lists_.insert(c.place.member);
+      if (c.name == "slurm.job.state") {
+        lists_.insert(c.place.member);
+        nodes_[c.value.substr(0, c.value.find(' '))];
+      } else if (c.name == "slurm.job.nodes") {
+        const std::size_t space = std::min(c.value.find(' '), c.value.size());
+        for (const auto& node :
+             expand_hostlist(std::string_view(c.value).substr(space), 4096).hosts)
+          nodes_[c.value.substr(0, space)].insert(short_host(node));
+      }
+    for (const RankRow& rank : facts.ranks)
+      if (rank.host) ran_on_.insert(short_host(*rank.host));
+    for (const HostRow& host : facts.hosts)
+      if (host.has_log) ran_on_.insert(short_host(host.host));
     for (const IdentityRow& i : facts.identities)
       if (i.pid && i.host) pids_[short_host(*i.host)].insert(*i.pid);
     for (const ExitRow& x : facts.exits)
@@ -186,6 +190,7 @@ class ProgramOutput {
   }
   // Schedulers keep the books of whole clusters: "Time limit exhausted for JobId=771863".
   bool of_another_job(const EventRow& e) const {
+    if (of_another_record(e) || of_another_request(e)) return true;
     if (job_.empty()) return false;
     static const re2::RE2 kNumber(R"((?i)\b(?:job(?:[ _]?id)?|stepid)[ =:#]{1,2}(\d{2,12})\b)"),
         kRow(R"(^\s*(\d{2,12})(?:[._+]\S*)?[ |,\t])");
@@ -198,6 +203,33 @@ class ProgramOutput {
       if (number == job_) return false;
     }
     return any;
+  }
+  // A record of a job's end: of several jobs it must be the one in question, and of its machines.
+  bool of_another_record(const EventRow& e) const {
+    static const re2::RE2 kEnding(R"(^JobId=(\S+) JobState=)");
+    std::string number;
+    if (!re2::RE2::PartialMatch(e.message, kEnding, &number)) return false;
+    if (job_.empty()) return nodes_.size() > 1;
+    const auto nodes = nodes_.find(number);
+    return number != job_ || (nodes != nodes_.end() && !nodes->second.empty() && !ran_on_.empty() &&
+                              std::ranges::none_of(ran_on_, [&](const Host& host) {
+                                return nodes->second.count(host) > 0;
+                              }));
+  }
+  // What an API server was asked to delete goes by a name that something else of the bundle has.
+  bool of_another_request(const EventRow& e) const {
+    static const re2::RE2 kRequest(
+        R"re("(?:requestURI|endpoint)": ?"[^"]*/(?:\w+s|job)/([\w.-]+)[?"/])re");
+    std::string name;
+    return re2::RE2::PartialMatch(e.message, kRequest, &name) &&
+           std::ranges::none_of(facts_.members,
+                                [&](const MemberRow& m) {
+                                  return contains(m.path, name) ||
+                                         (m.host && contains(std::string_view(*m.host), name));
+                                }) &&
+           std::ranges::none_of(facts_.events, [&](const EventRow& other) {
+             return other.place.member != e.place.member && contains(other.message, name);
+           });
   }
   // What whoever made the bundle ran afterwards: that a machine refused it, or lacks a command, is
   // no failure of the job.
@@ -222,8 +254,11 @@ class ProgramOutput {
   void add(MemberId id) { members_.insert(id); }
   std::set<MemberId> members_, lists_;                  // lists: of jobs, a row each
   std::map<std::string, std::set<std::int64_t>> pids_;  // of the job's processes, by machine
+  const Facts& facts_;
   JobPods pods_;
-  std::string job_;  // in question; empty: not known
+  std::string job_;                              // in question; empty: not known
+  std::map<std::string, std::set<Host>> nodes_;  // of each job that has a record
+  std::set<Host> ran_on_;                        // of ranks
 };
 
 // The lines that take alerts back, by class and host.
@@ -698,12 +733,8 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   for (const auto& [key, rows] : exceptions_raised(facts))
     out.push_back(signal_of_exception(rows, facts, steps, pack));
   mark_absent(facts, out);
-  // Before the job: an old fault of the same machine is history, not cause. What its own output
-  // says as it starts belongs to it, whatever clock tells its beginning.
-  for (Signal& s : out)
-    s.before_job =
-        s.before_job ||
-        before_job(facts, s.end, s.uncertainty + (of_own_output(facts, s) ? kStartUp : 0));
+  // Before the job: an old fault of the same machine is history, not cause.
+  for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);
   keep_what_stayed_broken(facts, out);
   name_owners_of_xid_45(out);
   sort_rows(out, earlier);

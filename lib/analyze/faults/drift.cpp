@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -218,6 +219,16 @@ bool slower_alone(const DriftItem& item, double share) {
   return own > 0 && own <= share * theirs;
 }
 
+// What differs are devices that a job's traffic goes over.
+bool carries_traffic(const DriftItem& item) {
+  if (item.rule->carries.empty()) return true;
+  const re2::RE2 names(item.rule->carries, re2::RE2::Quiet);
+  const auto& devices = item.values[1].devices;
+  return !devices.empty() && std::ranges::all_of(devices, [&](const std::string& device) {
+    return names.ok() && re2::RE2::PartialMatch(device.substr(device.find(' ') + 1), names);
+  });
+}
+
 Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams& params) {
   Finding f;
   f.id = "drift/" + item.name;
@@ -248,7 +259,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     f.confidence = confidence::kSettingMajority;
     auto& setting = std::get<SettingFacts>(f.facts);
     setting.slows = slower_alone(item, 0.95);
-    setting.far_below = slower_alone(item, 0.5);
+    setting.far_below = slower_alone(item, 0.5) && carries_traffic(item);
     setting.device = item.rule->entity == "gpu" || item.rule->entity == "nic";
     setting.label = label;
     setting.value = told;

@@ -199,20 +199,45 @@ class Training {
   Nanoseconds last_step_, last_begin_ = kLongAgo;
 };
 
-// Hosts that report a link of their own which went down, and not that it came back.
-std::set<Host> hosts_with_open_link(const std::vector<Signal>& signals) {
+// Hosts that report a link of their own which went down, and not that it came back: just before the
+// first connection broke, or, without a time, of the adapter that connections broke on.
+std::set<Host> hosts_with_open_link(const std::vector<Edge>& edges,
+                                    const std::vector<Signal>& signals) {
+  constexpr Nanoseconds kRetried = 2 * kMinute, kBehind = 5 * kSecond;
+  std::optional<Nanoseconds> broke;
+  std::set<std::string> adapters;
+  for (const Edge& e : edges) {
+    if (e.time && (!broke || *e.time < *broke)) broke = e.time;
+    if (e.signal->nic) adapters.insert(*e.signal->nic);
+  }
   std::set<Host> out;
-  for (const Signal& s : signals)
-    if (s.host && s.takes_part() && s.meaning.cause == CauseKind::network &&
-        s.meaning.role == Role::root && !s.alerts.empty() && !s.alerts.back().closed)
-      out.insert(*s.host);
+  for (const Signal& s : signals) {
+    if (!s.host || !s.takes_part() || s.meaning.cause != CauseKind::network ||
+        s.meaning.role != Role::root || (!s.alerts.empty() && s.alerts.back().closed))
+      continue;
+    const bool then = !s.alerts.empty() && s.end && broke && *s.end >= *broke - kRetried &&
+                      *s.end <= *broke + kBehind;
+    const bool same = !(s.end && broke) && s.nic && adapters.count(*s.nic) > 0;
+    if (then || same) out.insert(*s.host);
+  }
   return out;
+}
+
+// The host is known by another address of the same network.
+bool has_another_address(const Facts& facts, const Host& host, const std::string& address) {
+  const std::string network = address.substr(0, address.rfind('.') + 1);
+  return std::ranges::any_of(facts.hosts, [&](const HostRow& row) {
+    return row.host == host && std::ranges::any_of(row.addresses, [&](const std::string& own) {
+             return own != address && !network.empty() && own.starts_with(network);
+           });
+  });
 }
 
 // Nobody reports a connection to itself. An address that all reporters name but one, which names
 // others, is of that one when its link is the only one that stays down.
-void name_by_own_link(std::vector<Edge>& edges, const std::vector<Signal>& signals) {
-  const std::set<Host> down = hosts_with_open_link(signals);
+void name_by_own_link(const Facts& facts, std::vector<Edge>& edges,
+                      const std::vector<Signal>& signals) {
+  const std::set<Host> down = hosts_with_open_link(edges, signals);
   if (down.size() != 1) return;
   const Host& host = *down.begin();
   std::set<Host> reporters;
@@ -224,7 +249,8 @@ void name_by_own_link(std::vector<Edge>& edges, const std::vector<Signal>& signa
   }
   if (reporters.count(host) == 0) return;
   for (const auto& [address, by] : named)
-    if (by.size() >= kLeastWitnesses && by.count(host) == 0 && by.size() + 1 == reporters.size())
+    if (by.size() >= kLeastWitnesses && by.count(host) == 0 && by.size() + 1 == reporters.size() &&
+        !has_another_address(facts, host, address))
       for (Edge& e : edges)
         if (e.peer == address) e.peer = host;
 }
@@ -246,7 +272,7 @@ std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& si
     if (seen.insert({*s.host, *s.peer_host}).second)
       edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
-  name_by_own_link(edges, signals);
+  name_by_own_link(facts, edges, signals);
   return edges;
 }
 

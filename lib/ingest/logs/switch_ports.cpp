@@ -11,6 +11,7 @@
 //            ( )
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -66,6 +67,13 @@ std::optional<Host> switch_of_file(const std::string& path) {
   return re2::RE2::PartialMatch(path, kName, &name) ? std::optional(Host(name)) : std::nullopt;
 }
 
+// Whose the table is: of a machine that is no switch it tells of its own cards.
+std::optional<Host> owner_of(const Reading& reading) {
+  if (reading.current_host.empty()) return switch_of_file(reading.path);
+  return names_switch(reading.current_host) ? std::optional(Host(reading.current_host))
+                                            : std::nullopt;
+}
+
 void tell(const Place& place, const std::optional<Host>& host, const std::string& message,
           Reading& reading) {
   line::Line said;
@@ -84,7 +92,7 @@ class PortTable final : public Assembler {
 
   Step feed(const TextLine& line, Reading&) override {
     static const re2::RE2 kPort(
-        R"((?i)(?:eth(?:ernet)?|swp|et|xe-|ge-|ib|hu(?:ndredgige)?|gi|te)[\d/.:-]+[a-z0-9/.:]*)");
+        R"((?i)(?:ethernet|swp|et|xe-|ge-|ib|hu(?:ndredgige)?|gi|te)[\d/.:-]+[a-z0-9/.:]*)");
     const auto cells = cells_of(line.raw);
     if (cells.empty() || !re2::RE2::FullMatch({cells[0].data(), cells[0].size()}, kPort))
       return Step::not_mine;
@@ -96,15 +104,24 @@ class PortTable final : public Assembler {
       parse_whole(digits, value);
       port.errors.push_back(value);
     }
-    const std::string_view last = cells.back();
-    port.of_host = cells.size() == headings_.size() && small(headings_.back()) == "peer" &&
-                   !names_switch(last);
+    constexpr std::array<std::string_view, 5> kFarEnd{"peer", "neighbor", "neighbour", "remote",
+                                                      "description"};
+    constexpr std::array<std::string_view, 3> kState{"state", "status", "oper"};
+    if (cells.size() == headings_.size())
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::string heading_text = small(headings_[i]), cell = small(cells[i]);
+        const std::string_view heading = heading_text;
+        if (contains(kFarEnd, heading)) port.of_host = port.of_host || !names_switch(cell);
+        if (contains(kState, heading) && (cell == "d" || cell == "down"))
+          port.of_host = true;  // nothing hangs on it
+      }
     ports_.push_back(std::move(port));
     return Step::took;
   }
 
   void finish(Reading& reading) override {
-    if (ports_.size() < kFewest) return;
+    const std::optional<Host> owner = owner_of(reading);
+    if (ports_.size() < kFewest || !owner) return;
     for (std::size_t i = 0; i < errors_.size(); ++i) {
       std::vector<std::uint64_t> all;
       for (const Port& port : ports_) all.push_back(port.errors[i]);
@@ -117,9 +134,7 @@ class PortTable final : public Assembler {
       for (Port& port : ports_) {
         if (!stands_out(port) || port.of_host || port.told) continue;
         port.told = true;
-        tell(port.place,
-             reading.current_host.empty() ? switch_of_file(reading.path)
-                                          : std::optional(Host(reading.current_host)),
+        tell(port.place, owner,
              fmt::format("switch port errors: port {}, {} {}, usual ports {}", port.name,
                          headings_[errors_[i]], port.errors[i], usual),
              reading);
@@ -145,7 +160,7 @@ class FabricErrors final : public Assembler {
   explicit FabricErrors(std::string node) : node_(std::move(node)) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
-    static const re2::RE2 kPort(R"(^\s+GUID \S+ port (\d+): (\[.*))"),
+    static const re2::RE2 kPort(R"(^\s+GUID \S+ port (\d+|ALL): (\[.*))"),
         kLink(R"re(^\s+Link info:.*==>.*"([^"]*)")re"),
         kCounter(
             R"(\[((?:Symbol|LinkIntegrity|PortRcv)Error(?:Counter|s)|LinkErrorRecoveryCounter|LocalLinkIntegrityErrors) == (\d+)\])");
@@ -155,6 +170,7 @@ class FabricErrors final : public Assembler {
       place_ = line.place;
       port_ = port;
       message_.clear();
+      if (port == "ALL") return Step::took;  // their sum
       std::uint64_t value = 0;
       for (re2::StringPiece rest(counters);
            re2::RE2::FindAndConsume(&rest, kCounter, &name, &value);)
