@@ -175,7 +175,7 @@ bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
   return std::ranges::all_of(odd, [&](const Finding* one) {
     const auto* setting = std::get_if<SettingFacts>(&one->facts);
     if (setting != nullptr) return setting->device && setting->far_below;
-    return one->traits.has(Trait::below_rate) && !one->start &&
+    return one->traits.has(Trait::below_rate) && one->role == Role::root && !one->start &&
            w.incident.holds.kernel_logs.size() > 1;
   });
 }

@@ -236,7 +236,8 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
           last_lines_for(out.verdict, incident.findings, facts, [&] { return db.last_lines(); })) {
     if (out.verdict.targets.empty() && pictures.steps.rows == 0 && !incident.last_iteration &&
         nothing_known(incident.findings))
-      out.verdict.summary += say(Phrase::last_line_says, line::trimmed(last->evidence.back().excerpt));
+      out.verdict.summary +=
+          say(Phrase::last_line_says, line::trimmed(last->evidence.back().excerpt));
     lines.push_back(std::move(*last));
   }
   CULPRIT_CHECK(db.save_findings(Analysis::last_lines, lines, report::words));

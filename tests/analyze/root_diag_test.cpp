@@ -20,7 +20,10 @@ std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncer
   std::vector<Signal> signals;
   for (const char* host : down) {
     Signal s;
-    if (rdma) s.alerts.emplace_back();
+    if (rdma) {
+      s.alerts.emplace_back();
+      s.end = kStart - 30 * kSecond;
+    }
     s.meaning.severity = Severity::critical;
     s.meaning.role = Role::root;
     s.meaning.cause = CauseKind::network;

@@ -107,6 +107,12 @@ TEST(OwnNumbers, SeveralRanksOfOneRunEachSeeOneDevice) {
 TEST(OwnNumbers, WithoutTimesSeveralRanksOnOneNumberedDeviceAreSeveralRuns) {
   Finding f = rerun("train_nan_local", "n05", std::nullopt);
   f.ranks = {Rank(6), Rank(22), Rank(30)};
+  f.evidence.assign(3, f.evidence.front());
+  EXPECT_NE(verdict({f}).action, Action::isolate) << "three ranks of one step share the device";
+  for (std::size_t i = 0; i < 3; ++i) {
+    f.evidence[i].line = i + 1;
+    f.evidence[i].excerpt = "device 5, iteration 3106" + std::to_string(i);
+  }
   EXPECT_EQ(verdict({f}).action, Action::isolate);
   f.subject.id = "n05/0";
   EXPECT_NE(verdict({f}).action, Action::isolate) << "each rank of a run may see its device as 0";
