@@ -170,13 +170,17 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
 }
 
 // Links train down at any time, to a half and less. Another machine's kernel would say the same of
-// its own devices; a setting is compared with those of other hosts.
+// its own devices; a setting is compared with those of other hosts. A line that only bears out
+// another takes nothing from it.
 bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
-  return std::ranges::all_of(odd, [&](const Finding* one) {
+  const auto borne_out = [](const Finding* one) {
+    return !std::holds_alternative<SettingFacts>(one->facts) && one->role == Role::confirmation;
+  };
+  return !std::ranges::all_of(odd, borne_out) && std::ranges::all_of(odd, [&](const Finding* one) {
     const auto* setting = std::get_if<SettingFacts>(&one->facts);
     if (setting != nullptr) return setting->device && setting->far_below;
-    return one->traits.has(Trait::below_rate) && one->role == Role::root && !one->start &&
-           w.incident.holds.kernel_logs.size() > 1;
+    return borne_out(one) || (one->traits.has(Trait::below_rate) && one->role == Role::root &&
+                              !one->start && w.incident.holds.kernel_logs.size() > 1);
   });
 }
 

@@ -489,7 +489,8 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   if (of_logger) used = parse_short_date(p.rest(), stamp);
   if (used == 0) return false;
   p.at += used;
-  if (!p.done() && !p.take(" ") && !p.take(",") && !p.take(":")) return false;
+  const bool tab = p.take("\t");  // loggers of Ray and of operators written in Go
+  if (!tab && !p.done() && !p.take(" ") && !p.take(",") && !p.take(":")) return false;
   keep_time(prefix, stamp);
   // dmesg --time-format iso: microseconds after a comma, and a zone. Nothing but the message
   // follows.
@@ -515,7 +516,7 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   }
   // A comma before the fraction is a Python logger's: "2026-11-21 03:19:38,601 trainer ERROR: ..."
   // names no host.
-  if (!comma && !of_logger) peel_syslog_source(p, prefix);
+  if (!comma && !of_logger && !tab) peel_syslog_source(p, prefix);
   c = p;
   return true;
 }
