@@ -139,6 +139,13 @@ Why foreign_unplaced(const Setting& s, const Finding& f, CauseKind kind) {
   return say(Phrase::undated_unconfirmed);
 }
 
+// Nor where the connections that broke first are those of another machine.
+Why foreign_elsewhere(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!of_foreign_process(f) || !s.broken.name_another(f) || corroborated(s, f, kind))
+    return std::nullopt;
+  return say(Phrase::foreign_process_elsewhere);
+}
+
 // A job counts steps and shows no failure, and the machines' logs go on for more than a day behind
 // it.
 bool over_for_days(const Setting& s, const Finding& f) {
@@ -410,6 +417,10 @@ constexpr Objection kToOne[] = {
      Exclusion::unplaced,
      {CauseKind::resource},
      foreign_unplaced},
+    {"ended a process that need not be of the job, and connections broke first elsewhere",
+     Exclusion::unplaced,
+     {CauseKind::resource},
+     foreign_elsewhere},
     {"ended another process longer ago than any time-out",
      Exclusion::over_before,
      {CauseKind::resource},

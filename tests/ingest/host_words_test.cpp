@@ -386,6 +386,10 @@ TEST(EtcHosts, AddressesOfMachines) {
     EXPECT_EQ(names(file(name, table)),
               "etc-hosts:cx-4.example=10.7.0.4 etc-hosts:cx-5=10.7.0.5 etc-hosts:cx-6=fd00::6")
         << name;
+  EXPECT_EQ(
+      names(file("addresses.txt", "cx-4 rail0 10.7.0.4\ncx-4,rail1,10.7.1.4\ncx-5 fd00::5\n")),
+      "etc-hosts:cx-4=10.7.0.4 etc-hosts:cx-4=10.7.1.4 etc-hosts:cx-5=fd00::5");
+  EXPECT_EQ(names(file("addr.txt", "cx-4 10.7.0.4\nlater: nothing\n")), "");
   EXPECT_EQ(names(file("hosts", "cx-4 slots=8\n10.7.0.5 cx-5\n")), "");
 }
 

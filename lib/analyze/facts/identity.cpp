@@ -258,7 +258,27 @@ class Resolution {
           (of_machine && (i.source == "uname" || i.source == "hostname")))
         vote(i.place.member, i.host);
     }
+    drop_spoken_of(out);
     return out;
+  }
+
+  // "srun: error: Node failure on a106" in the output of many ranks: of whom it speaks is not who
+  // speaks.
+  void drop_spoken_of(std::map<MemberId, std::set<Host>>& votes) const {
+    std::map<MemberId, std::set<Rank>> ranks;
+    std::set<MemberId> printed;
+    for (const auto& i : facts_.identities)
+      if (i.host) printed.insert(i.place.member);
+    for (const auto& e : facts_.events) {
+      if (e.rank) ranks[e.place.member].insert(*e.rank);
+      const std::size_t named = e.host ? e.message.find(*e.host) : 0;
+      if (e.host && (e.role != Role::root || named == 0 || named == std::string::npos))
+        printed.insert(e.place.member);
+    }
+    std::erase_if(votes, [&](const auto& vote) {
+      return vote.second.size() == 1 && ranks[vote.first].size() > 1 &&
+             printed.count(vote.first) == 0;
+    });
   }
 
   // A component of a path, or words of one, that is a host known from elsewhere:

@@ -101,8 +101,9 @@ class ProgramOutput {
     std::map<MemberId, std::size_t> kernel_lines;
     for (const EventRow& e : facts.events)
       kernel_lines[e.place.member] += e.detail.find("unit=kernel") != std::string::npos;
+    find_journals();
     for (const MemberRow& m : facts.members)
-      if (m.text_kind == "kernel" ||
+      if (m.text_kind == "kernel" || journals_.count(m.id) > 0 ||
           (!m.rank && kernel_lines.count(m.id) > 0 && 2 * kernel_lines[m.id] > m.lines))
         members_.erase(m.id);
   }
@@ -178,7 +179,7 @@ class ProgramOutput {
     const std::string unit = unit_of(e.detail);
     if (unit.empty() || unit == "kernel")
       return m->text_kind == "kernel" || !unit.empty() ? Speaker::machine : Speaker::job;
-    if (carries_jobs(unit)) return Speaker::job;
+    if (carries_jobs(unit) || of_job_in_journal(m->id, unit)) return Speaker::job;
     return runs_jobs(unit) ? Speaker::machine : Speaker::service;
   }
 
@@ -252,6 +253,23 @@ class ProgramOutput {
            detail.find("unit=kubelet") != std::string::npos;
   }
   void add(MemberId id) { members_.insert(id); }
+  // Logs of whole machines, to which the job writes as well: each line says which program speaks,
+  // and so do the job's own. Which programs are the job's.
+  void find_journals() {
+    std::set<MemberId> nameless;
+    for (const EventRow& e : facts_.events) {
+      const std::string unit = unit_of(e.detail);
+      if (e.role != Role::advice && unit.empty()) nameless.insert(e.place.member);
+      if (e.role == Role::cascade && !unit.empty() && unit != "kernel")
+        journals_[e.place.member].insert(unit);
+    }
+    for (const MemberId one : nameless) journals_.erase(one);
+  }
+  bool of_job_in_journal(MemberId member, const std::string& unit) const {
+    const auto journal = journals_.find(member);
+    return journal != journals_.end() && journal->second.count(unit) > 0;
+  }
+  std::map<MemberId, std::set<std::string>> journals_;
   std::set<MemberId> members_, lists_;                  // lists: of jobs, a row each
   std::map<std::string, std::set<std::int64_t>> pids_;  // of the job's processes, by machine
   const Facts& facts_;

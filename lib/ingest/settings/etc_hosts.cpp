@@ -1,5 +1,8 @@
-// /etc/hosts: which address is which machine's. Peers in broken connections are named by address.
+// /etc/hosts, and lists of machines with their addresses behind ("node-4 rail6 10.7.6.4"): which
+// address is which machine's. Peers in broken connections are named by address.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
@@ -13,19 +16,15 @@ struct AddressEntry {
   std::string_view address, host;
 };
 
-// False for a line of another kind. An entry for the machine itself or for a group of machines has
-// no host.
-bool address_entry(std::string_view line, AddressEntry& out) {
-  const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-  out.address = line.substr(0, end);
-  const std::string_view names = trimmed(line.substr(end));
-  if (!shaped_like_address(out.address) || names.empty()) return false;
-  out.host = names.substr(0, std::min(names.find_first_of(" \t"), names.size()));
-  if (!isalnum(static_cast<unsigned char>(out.host.front())) || out.host.size() > 253 ||
+// False for what is none. An entry for the machine itself or for a group of machines has no host.
+bool entry_of(std::string_view address, std::string_view host, AddressEntry& out) {
+  out = {address, host};
+  if (!shaped_like_address(address) || host.empty() || host.size() > 253 ||
+      !isalnum(static_cast<unsigned char>(host.front())) ||
       !std::ranges::all_of(
-          out.host, [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; }))
+          host, [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; }))
     return false;
-  const std::string small = lower(out.address);
+  const std::string small = lower(address);
   if (small.starts_with("127.") || small == "::1" || small.starts_with("fe80:") ||
       small.starts_with("fe00:") || small.starts_with("ff0") || small == "0.0.0.0" ||
       small == "255.255.255.255")
@@ -33,13 +32,32 @@ bool address_entry(std::string_view line, AddressEntry& out) {
   return true;
 }
 
+bool address_entry(std::string_view line, AddressEntry& out) {
+  const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+  const std::string_view names = trimmed(line.substr(end));
+  return entry_of(line.substr(0, end),
+                  names.substr(0, std::min(names.find_first_of(" \t"), names.size())), out);
+}
+
+// "node-4 10.7.0.4", "node-4,rail6,10.7.6.4": what stands between is left out.
+bool address_behind(std::string_view line, AddressEntry& out) {
+  constexpr std::string_view kBetween = " \t,;=";
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; (at = line.find_first_not_of(kBetween, at)) != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBetween, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return (words.size() == 2 || words.size() == 3) && !shaped_like_address(words.front()) &&
+         entry_of(words.back(), words.front(), out);
+}
+
 bool sniff_etc_hosts(const Head& head) {
   const std::string name = lower(head.base());
-  if (!contains(name, "hosts")) return false;
-  return every_line_fits(head, [](std::string_view text) {
-    AddressEntry entry;
-    return address_entry(text, entry);
-  });
+  if (!contains(name, "hosts") && !contains(name, "addr")) return false;
+  AddressEntry entry;
+  return every_line_fits(head, [&](std::string_view text) { return address_entry(text, entry); }) ||
+         every_line_fits(head, [&](std::string_view text) { return address_behind(text, entry); });
 }
 
 std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -49,7 +67,7 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
     AddressEntry entry;
     if (text.empty() || hosts >= kHostsPerFile) return;
     const Place place = place_of_line(member.id, number, offset, line);
-    if (!address_entry(text, entry)) {
+    if (!address_entry(text, entry) && !address_behind(text, entry)) {
       reading.sink.put(RejectRow{place, "etc_hosts.no_entry", std::string(text.substr(0, 200))});
       return;
     }
