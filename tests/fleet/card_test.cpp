@@ -29,7 +29,7 @@ json report_of(const std::string& digest) {
       "steps":[{"step":"stopped_rank","outcome":"taken","reason":"x","why":"y"}],
       "differential":[
         {"kind":"stopped_rank","name":"a","action":"isolate","score":41,"what":"w","targets":[],
-         "weights":[{"decibans":22,"reason":"how common it is: a rank that stopped"},
+         "weights":[{"decibans":22,"reason":"how common it is: rank that stopped"},
                     {"decibans":12,"reason":"waited_for: usual seen with this kind of cause"},
                     {"decibans":7,"reason":"its own evidence: seen with this kind of cause"}]},
         {"kind":"stuck_group","action":"checks","score":17,"what":"v","targets":[],"weights":[]}]},
