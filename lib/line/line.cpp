@@ -430,10 +430,12 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
       const auto capital = [](char ch) { return ch >= 'A' && ch <= 'Z'; };
       if (host.empty() && !pid && std::ranges::any_of(word, capital)) return;
       p.take(" ");
-      prefix.unit = std::string(word);
+      if (prefix.unit.empty()) {  // the program that speaks; what it repeats has another's
+        prefix.unit = std::string(word);
+        if (word == "kernel") prefix.kernel = true;
+      }
       if (pid) prefix.pid = *pid;
       if (!host.empty()) prefix.host = Host(host);
-      if (word == "kernel") prefix.kernel = true;
       c = p;
       return;
     }

@@ -207,6 +207,13 @@ TEST(Habit, PodsAndServicesAreSeenInTheHead) {
   EXPECT_FALSE(habit_of(steps).stern_prefix);
 }
 
+TEST(Peel, WhatAProgramRepeatsIsItsWord) {
+  const Line line =
+      peel("2026-11-21T03:19:38Z cx-1 train[7]: 2026-11-21T03:19:37Z cx-2 kernel: mlx5_core: lost");
+  EXPECT_EQ(line.prefix.unit, "train");
+  EXPECT_FALSE(line.prefix.kernel);
+}
+
 TEST(Peel, Loggers) {
   check({
       {"[2026-11-21 03:19:38,601] [INFO] [logging.py:96:log_dist] [Rank 0] step=35",

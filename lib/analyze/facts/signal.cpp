@@ -115,6 +115,8 @@ class ProgramOutput {
     if (rule->origin == Origin::kernel && rule->meaning.traits.has(Trait::driver_number) &&
         !unit_of(e.detail).empty() && !carries_kernel(unit_of(e.detail)))
       return true;
+    if (rule->origin == Origin::kernel && of_job_in_journal(e.place.member, unit_of(e.detail)))
+      return true;
     if (members_.count(e.place.member) == 0) return false;
     // srun and slurmstepd speak on a job's own stderr; the daemons write syslog.
     return rule->origin == Origin::kernel || rule->origin == Origin::bmc ||
