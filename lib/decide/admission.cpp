@@ -139,9 +139,11 @@ Why foreign_unplaced(const Setting& s, const Finding& f, CauseKind kind) {
   return say(Phrase::undated_unconfirmed);
 }
 
-// Nor where the connections that broke first are those of another machine.
+// Nor where the connections that broke first, some time after, are those of another machine.
 Why foreign_elsewhere(const Setting& s, const Finding& f, CauseKind kind) {
-  if (!of_foreign_process(f) || !s.broken.name_another(f) || corroborated(s, f, kind))
+  const auto& consequence = s.moments.first_consequence;
+  if (!of_foreign_process(f) || !s.broken.name_another(f) || !consequence || !f.end ||
+      *f.end + f.uncertainty + s.params.kill_noticed >= *consequence || corroborated(s, f, kind))
     return std::nullopt;
   return say(Phrase::foreign_process_elsewhere);
 }

@@ -22,6 +22,8 @@ struct DecideParams {
   Nanoseconds lived_with = kHour;
   // Errors of the same kind on several hosts this close together have one cause.
   Nanoseconds same_moment = 300 * kSecond;
+  // Within which the peers of a process notice that the kernel ended it: their connections break.
+  Nanoseconds kill_noticed = 60 * kSecond;
   // Xid 13 and 31 on one GPU at moments further apart than this are separate runs into the same
   // fault, not one burst.
   Nanoseconds same_burst = 180 * kSecond;

@@ -430,7 +430,8 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
       const auto capital = [](char ch) { return ch >= 'A' && ch <= 'Z'; };
       if (host.empty() && !pid && std::ranges::any_of(word, capital)) return;
       p.take(" ");
-      if (prefix.unit.empty()) {  // the program that speaks; what it repeats has another's
+      // The program that speaks. What it repeats of another machine has another's.
+      if (prefix.unit.empty() || (!host.empty() && prefix.host == Host(host))) {
         prefix.unit = std::string(word);
         if (word == "kernel") prefix.kernel = true;
       }
@@ -481,6 +482,25 @@ bool peel_syslog(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// "cx-4 kernel: ..." or "cx-4<tab>kernel<tab>..." behind a tab: a machine's log, exported.
+void peel_kernel_field(Cursor& c, Prefix& prefix) {
+  Prefix found = prefix;
+  Cursor p = c;
+  peel_syslog_source(p, found);
+  if (found.host && found.kernel) {
+    prefix = std::move(found);
+    c = p;
+    return;
+  }
+  p = c;
+  const std::string_view host = p.word(host_char);
+  if (host.empty() || !p.take("\tkernel") || !(p.take("\t") || p.take(":\t"))) return;
+  prefix.host = Host(host);
+  prefix.unit = "kernel";
+  prefix.kernel = true;
+  c = p;
+}
+
 // Date first. A Kubernetes record names its stream, a modern syslog its host and tag; a logger
 // neither.
 bool peel_iso(Cursor& c, Prefix& prefix) {
@@ -518,7 +538,11 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   }
   // A comma before the fraction is a Python logger's: "2026-11-21 03:19:38,601 trainer ERROR: ..."
   // names no host.
-  if (!comma && !of_logger && !tab) peel_syslog_source(p, prefix);
+  if (tab) {
+    peel_kernel_field(p, prefix);
+  } else if (!comma && !of_logger) {
+    peel_syslog_source(p, prefix);
+  }
   c = p;
   return true;
 }

@@ -389,7 +389,13 @@ TEST(EtcHosts, AddressesOfMachines) {
   EXPECT_EQ(
       names(file("addresses.txt", "cx-4 rail0 10.7.0.4\ncx-4,rail1,10.7.1.4\ncx-5 fd00::5\n")),
       "etc-hosts:cx-4=10.7.0.4 etc-hosts:cx-4=10.7.1.4 etc-hosts:cx-5=fd00::5");
-  EXPECT_EQ(names(file("addr.txt", "cx-4 10.7.0.4\nlater: nothing\n")), "");
+  for (const char* other :
+       {"cx-4 10.7.0.4\nlater: nothing\n", "cx-4 gateway 10.7.0.1\ncx-5 gateway 10.7.0.1\n",
+        "2 cx-4 10.7.0.4\n3 cx-5 10.7.0.5\n", "r12,cx-4,10.7.0.4\nr12,cx-5,10.7.0.5\n",
+        "eth0 10.7.0.4\nib0 10.7.1.4\n", "MASTER_ADDR=10.7.0.4\n", "gateway 10.7.0.1\n"})
+    EXPECT_EQ(names(file("addr.txt", other)), "") << other;
+  for (const char* name : {"addr_neighbours.txt", "unreachable_hosts.txt", "master_addr.txt"})
+    EXPECT_EQ(names(file(name, "cx-4 10.7.0.5\ncx-5 10.7.0.4\n")), "") << name;
   EXPECT_EQ(names(file("hosts", "cx-4 slots=8\n10.7.0.5 cx-5\n")), "");
 }
 

@@ -212,6 +212,12 @@ TEST(Peel, WhatAProgramRepeatsIsItsWord) {
       peel("2026-11-21T03:19:38Z cx-1 train[7]: 2026-11-21T03:19:37Z cx-2 kernel: mlx5_core: lost");
   EXPECT_EQ(line.prefix.unit, "train");
   EXPECT_FALSE(line.prefix.kernel);
+  EXPECT_TRUE(
+      peel("2026-11-21T03:19:38Z cx-1 relay[7]: Nov 21 03:19:37 cx-1 kernel: x").prefix.kernel)
+      << "of its own machine";
+  for (const char* exported :
+       {"2026-11-21T03:19:38Z\tcx-2 kernel: x", "2026-11-21T03:19:38Z\tcx-2\tkernel\tx"})
+    EXPECT_EQ(peel(exported).prefix.host, "cx-2") << exported;
 }
 
 TEST(Peel, Loggers) {

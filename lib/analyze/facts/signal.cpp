@@ -103,7 +103,7 @@ class ProgramOutput {
       kernel_lines[e.place.member] += e.detail.find("unit=kernel") != std::string::npos;
     find_journals();
     for (const MemberRow& m : facts.members)
-      if (m.text_kind == "kernel" || journals_.count(m.id) > 0 ||
+      if (m.text_kind == "kernel" ||
           (!m.rank && kernel_lines.count(m.id) > 0 && 2 * kernel_lines[m.id] > m.lines))
         members_.erase(m.id);
   }
@@ -115,9 +115,10 @@ class ProgramOutput {
     if (rule->origin == Origin::kernel && rule->meaning.traits.has(Trait::driver_number) &&
         !unit_of(e.detail).empty() && !carries_kernel(unit_of(e.detail)))
       return true;
-    if (rule->origin == Origin::kernel && of_job_in_journal(e.place.member, unit_of(e.detail)))
-      return true;
     if (members_.count(e.place.member) == 0) return false;
+    if (rule->origin == Origin::kernel && journals_.count(e.place.member) > 0 &&
+        carries_kernel(unit_of(e.detail)))
+      return false;
     // srun and slurmstepd speak on a job's own stderr; the daemons write syslog.
     return rule->origin == Origin::kernel || rule->origin == Origin::bmc ||
            (rule->origin == Origin::scheduler && is_daemon(e.detail));
@@ -181,7 +182,7 @@ class ProgramOutput {
     const std::string unit = unit_of(e.detail);
     if (unit.empty() || unit == "kernel")
       return m->text_kind == "kernel" || !unit.empty() ? Speaker::machine : Speaker::job;
-    if (carries_jobs(unit) || of_job_in_journal(m->id, unit)) return Speaker::job;
+    if (carries_jobs(unit)) return Speaker::job;
     return runs_jobs(unit) ? Speaker::machine : Speaker::service;
   }
 
@@ -255,23 +256,22 @@ class ProgramOutput {
            detail.find("unit=kubelet") != std::string::npos;
   }
   void add(MemberId id) { members_.insert(id); }
-  // Logs of whole machines, to which the job writes as well: each line says which program speaks,
-  // and so do the job's own. Which programs are the job's.
+  // Logs of several machines, to which the job writes as well: each line says which machine and
+  // which program speaks, the job's own too.
   void find_journals() {
     std::set<MemberId> nameless;
+    std::map<MemberId, std::set<Host>> speakers;
     for (const EventRow& e : facts_.events) {
+      if (e.role == Role::advice) continue;
       const std::string unit = unit_of(e.detail);
-      if (e.role != Role::advice && unit.empty()) nameless.insert(e.place.member);
-      if (e.role == Role::cascade && !unit.empty() && unit != "kernel")
-        journals_[e.place.member].insert(unit);
+      if (unit.empty() || !e.host) nameless.insert(e.place.member);
+      if (e.role == Role::cascade && e.host && unit != "kernel" && carries_jobs(unit))
+        speakers[e.place.member].insert(*e.host);
     }
-    for (const MemberId one : nameless) journals_.erase(one);
+    for (const auto& [member, hosts] : speakers)
+      if (hosts.size() > 1 && nameless.count(member) == 0) journals_.insert(member);
   }
-  bool of_job_in_journal(MemberId member, const std::string& unit) const {
-    const auto journal = journals_.find(member);
-    return journal != journals_.end() && journal->second.count(unit) > 0;
-  }
-  std::map<MemberId, std::set<std::string>> journals_;
+  std::set<MemberId> journals_;
   std::set<MemberId> members_, lists_;                  // lists: of jobs, a row each
   std::map<std::string, std::set<std::int64_t>> pids_;  // of the job's processes, by machine
   const Facts& facts_;

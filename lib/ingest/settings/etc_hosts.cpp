@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <re2/re2.h>
+
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "model/contains.hpp"
@@ -39,25 +41,46 @@ bool address_entry(std::string_view line, AddressEntry& out) {
                   names.substr(0, std::min(names.find_first_of(" \t"), names.size())), out);
 }
 
-// "node-4 10.7.0.4", "node-4,rail6,10.7.6.4": what stands between is left out.
+// "node-4 10.7.0.4", "node-4,rail6,10.7.6.4": a machine, one of its links, its address. Another
+// word between them may say that the address is not the machine's own: "node-4 gateway 10.7.0.1".
 bool address_behind(std::string_view line, AddressEntry& out) {
-  constexpr std::string_view kBetween = " \t,;=";
+  static const re2::RE2 kLink(
+      R"((?i)(?:rail|ib|ibs|ens|enp|eth|eno|bond|mlx|roce|rdma|hsn)[-_\w]*\d[\w./-]*)");
+  static const re2::RE2 kMachine(R"([A-Za-z][\w.-]*\d[\w.-]*)");
+  constexpr std::string_view kBetween = " \t,;";
   std::vector<std::string_view> words;
   for (std::size_t at = 0; (at = line.find_first_not_of(kBetween, at)) != std::string_view::npos;) {
     const std::size_t end = std::min(line.find_first_of(kBetween, at), line.size());
     words.push_back(line.substr(at, end - at));
     at = end;
   }
-  return (words.size() == 2 || words.size() == 3) && !shaped_like_address(words.front()) &&
-         entry_of(words.back(), words.front(), out);
+  const auto is = [](std::string_view word, const re2::RE2& pattern) {
+    return re2::RE2::FullMatch(re2::StringPiece(word.data(), word.size()), pattern);
+  };
+  if (words.size() < 2 || words.size() > 3 || !is(words[0], kMachine) || is(words[0], kLink) ||
+      shaped_like_address(words[0]) || (words.size() == 3 && !is(words[1], kLink)))
+    return false;
+  return entry_of(words.back(), words[0], out);
+}
+
+// "addr.txt", "rail-addresses.csv": of nothing else, as neighbours and hosts that did not answer
+// are.
+bool named_as_addresses(const std::string& name) {
+  static const re2::RE2 kName(
+      R"((?:(?:hosts?|nodes?|rails?|ib|ips?|addr|addrs|address|addresses|list|map|table)[-_.]?)+)"
+      R"((?:txt|csv|tsv|lst|map|log|out)?)");
+  return re2::RE2::FullMatch(name, kName);
 }
 
 bool sniff_etc_hosts(const Head& head) {
   const std::string name = lower(head.base());
-  if (!contains(name, "hosts") && !contains(name, "addr")) return false;
   AddressEntry entry;
-  return every_line_fits(head, [&](std::string_view text) { return address_entry(text, entry); }) ||
-         every_line_fits(head, [&](std::string_view text) { return address_behind(text, entry); });
+  return (contains(name, "hosts") &&
+          every_line_fits(head,
+                          [&](std::string_view text) { return address_entry(text, entry); })) ||
+         (named_as_addresses(name) && every_line_fits(head, [&](std::string_view text) {
+            return address_behind(text, entry);
+          }));
 }
 
 std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Reading& reading) {
