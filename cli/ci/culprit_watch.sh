@@ -25,7 +25,8 @@
 #   CULPRIT_NODE          name of this node; CULPRIT_STEP, CULPRIT_TASK  numbers of this task
 set -u
 umask 077
-say() { printf 'culprit_watch: %s\n' "$*" >&2; }
+loud=2 # where it is said
+say() { printf 'culprit_watch: %s\n' "$*" >&"$loud"; }
 case ${1-} in '' | -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2 ;; esac
 
 digits() { case $1 in '' | *[!0-9]* | ??????????????*) false ;; esac; }
@@ -79,8 +80,8 @@ collect() { # WHY SECONDS
     return
   fi
   say "$1: collecting on $node, $2 s at most"
-  if culprit collect --here "--$tier" -q >"$mine/collect.sh"; then
-    nice sh "$mine/collect.sh" "$place/$node" >"$mine/log" 2>&1 </dev/null &
+  if culprit collect --here "--$tier" -q >"$mine/collect.sh" 2>&"$loud"; then
+    nice sh "$mine/collect.sh" "$place/$node" >"$mine/log" 2>&1 </dev/null 4>&- &
     collector=$!
     trap 'kill "$collector" 2>/dev/null' TERM
     within "$2" "$collector" || kill "$collector" 2>/dev/null # it leaves what it has
@@ -146,7 +147,7 @@ notice() { # PID|ranks
   mkdir -p "$ended"
   ask_slurm
   while [ "$1" = ranks ] || ! gone "$1"; do
-    sleep 3 >/dev/null 2>&1 & # in the background, so that a signal is answered at once
+    sleep 3 >/dev/null 2>&1 4>&- & # in the background, so that a signal is answered at once
     wait $!
     [ "$end" != 0 ] || [ ! -s "$place/end" ] || end=$(number "$(head -n 1 "$place/end")" 0)
     now=$(date +%s) why=
@@ -222,7 +223,8 @@ unset RANK SLURM_PROCID # what runs here is no rank
 trap 'hold SIGTERM "$term_seconds"; kill -TERM "$child" 2>/dev/null' TERM
 trap 'kill -INT "$child" 2>/dev/null' INT
 trap 'kill -HUP "$child" 2>/dev/null' HUP
-(trap '[ -z "${holder-}" ] || kill "$holder" 2>/dev/null; exit 0' TERM; notice "$child") >/dev/null &
+# bash complains of a trap that runs while it reads a $(...): what is to be said goes another way.
+(trap '[ -z "${holder-}" ] || kill "$holder" 2>/dev/null; exit 0' TERM; loud=4; notice "$child") >/dev/null 4>&2 2>/dev/null &
 watcher=$!
 while :; do
   wait "$child"
