@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analyze/pace/job_calls.hpp"
+#include "analyze/metrics/incident_metrics.hpp"
 #include "analyze/metrics/memory_growth.hpp"
 #include "analyze/metrics/metric_stalls.hpp"
 #include "analyze/metrics/snapshots.hpp"
@@ -207,12 +208,8 @@ analyze::JobSteps steps_from_tables(const store::Database& db, const analyze::Fa
     for (std::size_t i = 0; i < points.steps.size(); ++i) {
       const double ms = points.values[i] * in_ms(*s);
       if (points.steps[i] == kNoValue || !(ms > 0) || !std::isfinite(ms)) continue;
-      const auto [at, fresh] = found.try_emplace(points.steps[i], ms, Place{s->member});
-      if (!fresh && at->second.first >= ms) continue;
-      at->second.first = ms;
-      if (!points.lines.empty() && points.lines[i] > 0)
-        at->second.second = {s->member, static_cast<std::uint64_t>(points.lines[i]),
-                             static_cast<std::uint64_t>(points.offsets[i]), 0};
+      std::pair<double, Place>& longest = found[points.steps[i]];
+      if (ms > longest.first) longest = {ms, analyze::place_of_sample(*s, points, i)};
     }
   }
   analyze::JobSteps out;

@@ -142,6 +142,13 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   return row;
 }
 
+void put_said(const Place& place, const line::Line& said, std::string_view text_kind,
+              Reading& reading) {
+  const auto match = reading.pack.match(said.message, text_kind);
+  if (match && reading.pack.is_event(*match))
+    reading.sink.put(make_event({place, said.message, said}, *match, reading));
+}
+
 void StormFolder::add(EventRow row, Sink& sink) {
   const std::string key = event_kind_of(row);
   newest_ = key;

@@ -68,9 +68,7 @@ class Condition final : public Assembler {
     line::Line said;
     said.prefix.time = time_;
     said.message = fmt::format("{}, reason: {}, message: {}", type_, reason_, message_);
-    const auto match = reading.pack.match(said.message, reading.text_kind);
-    if (match && reading.pack.is_event(*match))
-      reading.sink.put(make_event({place_, said.message, said}, *match, reading));
+    put_said(place_, said, reading.text_kind, reading);
   }
   std::uint64_t most_lines() const override { return 8; }
 

@@ -49,9 +49,7 @@ void put_node_reason(const Place& place, const std::string& node, std::string_vi
                  : reason.starts_with("Node unexpectedly rebooted")
                      ? "Node " + node + " unexpectedly rebooted"
                      : "update_node: node " + node + " reason set to: " + std::string(reason);
-  const auto match = reading.pack.match(said.message, "scheduler");
-  if (match && reading.pack.is_event(*match))
-    reading.sink.put(make_event({place, said.message, said}, *match, reading));
+  put_said(place, said, "scheduler", reading);
 }
 
 extern const Recogniser kSinfo;

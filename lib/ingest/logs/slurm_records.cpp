@@ -52,9 +52,7 @@ void put_ending(const Place& place, std::string_view id, std::string_view state,
   line::Line said;
   if (id.empty() || !ended || line::parse_iso(end, said.prefix.time) == 0) return;
   said.message = "JobId=" + std::string(id.substr(0, 64)) + " JobState=" + std::string(state);
-  const auto match = reading.pack.match(said.message, "scheduler");
-  if (match && reading.pack.is_event(*match))
-    reading.sink.put(make_event({place, said.message, said}, *match, reading));
+  put_said(place, said, "scheduler", reading);
 }
 
 // KEY=value words; a value runs up to the next word that has an equals sign, for some hold spaces.

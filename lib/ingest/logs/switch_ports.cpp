@@ -17,6 +17,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/events.hpp"
+#include "ingest/engine/network_rows.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
@@ -28,12 +29,6 @@ namespace {
 constexpr std::uint64_t kMany = 1000;          // errors of a port
 constexpr std::uint64_t kTimesOthers = 100;    // more than the usual port has
 constexpr std::size_t kFewest = 4, kMost = 3;  // ports of a table; ports that stand out
-
-std::string small(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 // Cells stand two blanks apart; a single one is part of a cell: "Rx CRC", "15.40 GB/s".
 std::vector<std::string_view> cells_of(std::string_view text) {
@@ -79,9 +74,7 @@ void tell(const Place& place, const std::optional<Host>& host, const std::string
   line::Line said;
   said.message = message;
   said.prefix.host = host;
-  const auto match = reading.pack.match(said.message, reading.text_kind);
-  if (match && reading.pack.is_event(*match))
-    reading.sink.put(make_event({place, said.message, said}, *match, reading));
+  put_said(place, said, reading.text_kind, reading);
 }
 
 // The rows below a heading.
@@ -109,7 +102,7 @@ class PortTable final : public Assembler {
     constexpr std::array<std::string_view, 3> kState{"state", "status", "oper"};
     if (cells.size() == headings_.size())
       for (std::size_t i = 0; i < cells.size(); ++i) {
-        const std::string heading_text = small(headings_[i]), cell = small(cells[i]);
+        const std::string heading_text = lower(headings_[i]), cell = lower(cells[i]);
         const std::string_view heading = heading_text;
         if (contains(kFarEnd, heading)) port.of_host = port.of_host || !names_switch(cell);
         if (contains(kState, heading) && (cell == "d" || cell == "down"))
@@ -215,7 +208,7 @@ Outcome read_ports(const TextLine& line, Reading&) {
     headings.emplace_back(cell);
   }
   if (headings.size() < 3 || errors.empty()) return {};
-  const std::string first = small(headings.front());
+  const std::string first = lower(headings.front());
   if (first != "interface" && first != "iface" && first != "port" && first != "intf") return {};
   return {true, std::make_unique<PortTable>(std::move(headings), std::move(errors))};
 }
