@@ -275,10 +275,15 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
       db, facts, units, iterations,
       [&](const SeriesRow& s) { return told_of_one(s) ? tellers.of(facts, s) : std::nullopt; });
   const std::vector<double> whole = whole_steps(out.steps, iterations);
+  const std::vector<analyze::KernelTime> kernels =
+      analyze::kernel_times(facts, [&](SeriesId id) { return db.points(id); });
+  // A profiler is on for three steps, mostly, and measures the thousand kernels of each.
+  analyze::SlowPartsParams params;
+  if (!kernels.empty()) params.least = std::min<std::size_t>(params.least, 3);
   if (out.report.intervals.empty()) {
     const analyze::SlowPartsInput all{iterations, parts, whole, iterations.front(),
                                       iterations.back()};
-    const auto interval = slow_throughout(analyze::slow_rank_parts(all),
+    const auto interval = slow_throughout(analyze::slow_rank_parts(all, params),
                                           analyze::halves(whole, all).inside, out.steps.size());
     if (!interval) return;
     out.report.intervals.push_back(*interval);
@@ -295,10 +300,13 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   for (const analyze::SlowInterval& interval : out.report.intervals) {
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
-    analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}),
+    analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}, params),
                          tellers.hosts,
                          analyze::grown_part({iterations, all, whole, first, last}),
+                         {},
                          {}};
+    if (own.parts.ranks.size() == 1 && tellers.hosts.empty())
+      own.kernels = analyze::slow_kernels(kernels, own.parts.ranks.front());
     for (const Rank rank : own.parts.ranks)
       if (own.evidence.size() < 4)
         tell_places(db, facts, tellers, rank, own.parts.part, first, last, own.evidence);

@@ -187,5 +187,39 @@ TEST(Standstill, AnOperationThatAllJoinedStandsAfterAMinute) {
   EXPECT_FALSE(standing(open[0]));
 }
 
+// Tables of a server that looks at all recorders all the time, a file a look; rank 1 is behind.
+Facts looks(std::initializer_list<std::int64_t> seconds, std::int64_t step = 0) {
+  Facts facts;
+  for (const std::int64_t at : seconds) {
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size()) + 1;
+    m.path = "fr_trace_" + std::to_string(m.id) + ".txt";
+    m.format = "recorder-tables";
+    facts.members.push_back(m);
+    for (std::int64_t r = 0; r < 4; ++r) {
+      FrontierRow f;
+      f.place.member = m.id;
+      f.source = CollectiveSource::recorder;
+      f.time = {Clock::local, kLaunched + at * kSecond, 1};
+      f.rank = Rank(r);
+      f.group = group_at(0);
+      f.completed = 7 + step * m.id;
+      f.enqueued = f.completed + (r == 1 ? 0 : 1);
+      facts.frontiers.push_back(f);
+    }
+  }
+  return facts;
+}
+
+TEST(Standstill, LooksProveItWhereNothingChangesBetweenThem) {
+  EXPECT_TRUE(standstill(looks({0, 60, 240})).proven);
+  EXPECT_FALSE(standstill(looks({0, 60, 240}, 1)).proven) << "it goes on";
+  EXPECT_FALSE(standstill(looks({0, 60})).proven) << "a checkpoint may take as long";
+  const Standstill one = standstill(looks({0}));
+  EXPECT_FALSE(one.proven);
+  EXPECT_TRUE(one.periodic);
+  EXPECT_FALSE(standstill(dumps(4, -1)).periodic);
+}
+
 }  // namespace
 }  // namespace culprit::analyze

@@ -81,6 +81,25 @@ TEST(Pyspy, HeadingsNameTheRank) {
   EXPECT_EQ(rows.processes[0].rank, Rank(9));
 }
 
+// PyTorch's debug server asks every rank, and one may not answer.
+TEST(Pyspy, HeadingsOfTheDebugServerNameTheMachineToo) {
+  const auto rows = read_dump(
+      "=== Rank 0: http://cx-07.site:42151/handler/dump_traceback? ===\n"
+      "Thread 0x00007fe081a22740 (most recent call first):\n"
+      "  File \"/home/u/fit.py\", line 7 in step\n  File \"/home/u/fit.py\", line 9 in <module>\n\n"
+      "=== Rank 1: http://cx-07.site:42152/handler/dump_traceback? ===\nError: 500\n"
+      "=== Rank 2: http://cx-08.site:42151/handler/dump_traceback? ===\n"
+      "Thread 0x00007fe081a22740 (most recent call first):\n"
+      "  File \"/home/u/fit.py\", line 7 in step\n  File \"/home/u/fit.py\", line 9 in <module>\n");
+  ASSERT_EQ(rows.stacks.size(), 3u);
+  EXPECT_EQ(rows.stacks[0].rank, Rank(0));
+  EXPECT_EQ(rows.stacks[0].host, Host("cx-07.site"));
+  EXPECT_EQ(rows.stacks[1].rank, Rank(1));
+  EXPECT_EQ(rows.stacks[1].problem, "Error: 500");
+  EXPECT_EQ(rows.stacks[2].rank, Rank(2));
+  EXPECT_EQ(rows.stacks[2].host, Host("cx-08.site"));
+}
+
 TEST(Pyspy, NativeFramesAndLocals) {
   const auto rows = read_dump(
       "Process 7: python a.py\nPython v3.12.0 (/usr/bin/python3)\n\nThread 7 (active): "

@@ -629,6 +629,10 @@ class Resolution {
       if (e.rank)
         if (const auto host = host_of(e.host, e.place))
           add_rank(*e.rank, host, e.local_rank, {}, {}, "log line");
+    // Headings of dumps that name both.
+    for (const auto& s : facts_.samples)
+      if (s.row.rank && s.row.host && !nameless_host(*s.row.host))
+        add_rank(*s.row.rank, names_.canonical(*s.row.host), s.row.local_rank, {}, {}, "dump");
     // Records of a rank that print its machine.
     for (const auto& s : facts_.series)
       if (s.rank && s.host && !nameless_host(*s.host))

@@ -912,7 +912,10 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   double certainty = reported || stacks.motion == Motion::standing ? 1
                      : standing                                    ? params.by_files
                                                                    : params.assumed;
-  if (!standing && collectives.leaves.empty()) {
+  // Ranks that call different collectives are wrong whenever one looks.
+  const bool crossed = std::ranges::any_of(
+      collectives.leaves, [](const Leaf& leaf) { return leaf.kind == StopKind::mismatch; });
+  if (!standing && (collectives.leaves.empty() || (still.periodic && !crossed))) {
     if (collectives.pending == 0 && collectives.source != CollectiveSource::none)
       return none(Outcome::ruled_out, say(Phrase::no_unfinished_operation));
     const OneSnapshot shown = one_snapshot(stacks, params);

@@ -148,6 +148,35 @@ void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& p
   out.quiet_why = say(Phrase::dumps_after_last_launch, human_duration(*low));
 }
 
+// What the looks of PyTorch's debug server show, each a file: how far every rank was on every
+// group.
+void by_looks(const Facts& facts, const StandstillParams& params, Standstill& out) {
+  using Frontiers =
+      std::map<std::pair<GroupId, std::optional<Rank>>, std::pair<std::int64_t, std::int64_t>>;
+  std::map<Nanoseconds, Frontiers> looks;
+  bool pending = false, others = false;
+  for (const FrontierRow& f : facts.frontiers) {
+    const MemberRow* m = facts.member(f.place.member);
+    if (f.source != CollectiveSource::recorder || !facts.counts(m)) continue;
+    if (m->format != "recorder-tables")
+      others = true;
+    else if (f.time.clock != Clock::none)
+      looks[f.time.ns][{f.group, f.rank}] = {f.enqueued, f.completed};
+    else
+      looks.try_emplace(0);
+  }
+  out.periodic = !looks.empty() && !others;
+  if (looks.empty()) return;
+  const auto& [last, now] = *looks.rbegin();
+  for (const auto& [who, at] : now) pending = pending || at.first > at.second;
+  Nanoseconds since = last;
+  for (auto look = looks.rbegin(); look != looks.rend() && look->second == now; ++look)
+    since = look->first;
+  if (!pending || last - since < params.unchanged) return;
+  out.proven = true;
+  out.why = say(Phrase::unchanged_in_looks, human_duration(last - since));
+}
+
 // The kernel names a rank's process that it saw blocked for its time-out and more: no collective of
 // the job ends without that rank.
 Text blocked_rank(const Facts& facts) {
@@ -190,6 +219,7 @@ bool made_all_steps(const Facts& facts) {
 Standstill standstill(const Facts& facts, const StandstillParams& params) {
   Standstill out;
   by_age(dumps_of(facts, params), params, out);
+  if (!out.proven) by_looks(facts, params, out);
   if (const Text why = blocked_rank(facts); !out.proven && !why.empty()) {
     out.proven = true;
     out.why = why;

@@ -21,7 +21,10 @@ struct StandstillParams {
   Nanoseconds joined = 60 * kSecond;   // an operation that all have joined takes milliseconds
   Nanoseconds device = 180 * kSecond;  // a GPU works off what it was given in seconds
   Nanoseconds believable =
-      6 * 3600 * kSecond;   // a file this much younger than its last entry is a copy
+      6 * 3600 * kSecond;  // a file this much younger than its last entry is a copy
+  // Two looks of somebody who looks all the time, between which nothing was launched or done: a
+  // checkpoint or an evaluation takes a minute or two.
+  Nanoseconds unchanged = 180 * kSecond;
   double share = 0.75;      // of the dumps that must agree
   std::int64_t steps = 20;  // without a step for as long as so many took, and as long as a time-out
 };
@@ -34,6 +37,9 @@ struct Standstill {
   // least this long. Nothing where no dump tells when it was made.
   std::optional<Nanoseconds> quiet;
   Text quiet_why;
+  // What is known of collectives was written by somebody who looks all the time, not because
+  // anything had failed: alone it proves nothing.
+  bool periodic = false;
 };
 
 Standstill standstill(const Facts& facts, const StandstillParams& params = {});

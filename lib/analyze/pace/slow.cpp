@@ -27,7 +27,8 @@ struct Lead {
   std::vector<Rank> ranks;
   double confidence = 0;
   bool own_work = false, metric = false, event = false;
-  Text reason;  // what it does, a clause
+  bool same_work = false;  // it does what the others do, and takes longer
+  Text reason;             // what it does, a clause
   Text advice;
   std::vector<Evidence> evidence;
   std::vector<std::string> findings;
@@ -282,7 +283,7 @@ class Joined {
     f.scope = Scope::host_local;
     f.advice = best.advice;
     slow.reason = best.reason;
-    slow.hardware = best.metric || best.event;
+    slow.hardware = best.metric || best.event || best.same_work;
     slow.event_only = best.event && !best.metric && !best.own_work;
     f.why =
         say(Phrase::suspect_does,
@@ -356,6 +357,11 @@ class Joined {
       lead.reason += say(Phrase::explains_all);
     else if (parts->explains > 0)
       lead.reason += say(Phrase::explains_share, parts->explains * 100);
+    if (own->kernels) {
+      lead.same_work = true;
+      lead.reason += say(Phrase::same_kernels_longer, own->kernels->factor, own->kernels->kernel,
+                         own->kernels->ms, own->kernels->others_ms);
+    }
     lead.advice = say(Phrase::look_at_part, who, parts->ranks.size(), parts->part);
     out.push_back(std::move(lead));
     return out;

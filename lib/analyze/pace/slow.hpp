@@ -15,6 +15,7 @@
 #include "analyze/pace/job_steps.hpp"
 #include "analyze/metrics/outlier_search.hpp"
 #include "analyze/pace/grown_part.hpp"
+#include "analyze/pace/slow_kernels.hpp"
 #include "analyze/pace/slow_rank_parts.hpp"
 
 namespace culprit::analyze {
@@ -25,6 +26,7 @@ struct OwnWork {
   std::vector<Host> tellers;       // where hosts tell of their steps: a "rank" is its place here
   std::optional<GrownPart> grown;  // of all ranks, or of the one whose log reports the steps
   std::vector<Evidence> evidence;
+  std::optional<SlowKernels> kernels;  // of the one rank that works longer
 };
 
 struct SlowJobParams {

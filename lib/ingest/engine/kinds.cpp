@@ -113,6 +113,7 @@ bool stack_line(std::string_view text) {
       R"re(|(?:Parent )?Process \d+: \S|Python v\d+\.\d+|PID \d+ - process|TID \d+:|eu-stack: )re"
       R"re(|#\d+ +(?:0x[0-9a-f]{8,}|[^ ].*\(.*\) at \S+:\d+$)|   +(?:from|at) /|    +\S.* \([^()]*(?:\([^()]*\))?[^()]*\)$|  File "[^"]*", line (?:\d+ in |[\d?]+, in )|  Binary file "| +<built-in method )re"
       R"re(|\[New (?:LWP|Thread) |\[Thread debugging using|\[Inferior \d+ |Using host libthread_db|Attaching to (?:process|program)|Unable to locate python frame|Backtrace stopped:)re"
+      R"re(|=== Rank \d+: http|  <no Python frame>$)re"
       R"re(|[* ] thread #\d+|  [* ] frame #\d+: 0x|        (?:Arguments|Locals):|Fatal Python error: |Timeout \(\d+:\d\d:\d\d)re"
       R"re())re");
   return re2::RE2::PartialMatch(
@@ -121,9 +122,10 @@ bool stack_line(std::string_view text) {
 
 // Folders and files that people name after the tool whose output they hold.
 bool stack_name(std::string_view path) {
-  for (const std::string_view word : {"pyspy", "py-spy", "py_spy", "gdb", "pstack", "gstack",
-                                      "eu-stack", "eustack", "faulthandler", "stacks/", "stack_",
-                                      "stacktrace", "backtrace", "lldb", "pystack", "threads"})
+  for (const std::string_view word :
+       {"pyspy", "py-spy", "py_spy", "gdb", "pstack", "gstack", "eu-stack", "eustack",
+        "faulthandler", "stacks/", "stack_", "stacks_", "stacktrace", "backtrace", "lldb",
+        "pystack", "threads"})
     if (path.find(word) != std::string_view::npos) return true;
   return false;
 }
@@ -338,11 +340,11 @@ bool binary(std::string_view bytes) {
 }  // namespace
 
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kLogExport,
-    kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
+    kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kRecorderTables, kStatDot;
 extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters,
     kEthtoolStatistics;
-extern const Document kGoldenValues, kTensorboard, kWandbSummary;
+extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
@@ -353,42 +355,15 @@ namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
                                               &kRdmaStatistic,  &kSysCounters, &kEthtoolStatistics,
                                               &kWorkRequests,   &kStepJsonl,   &kStepTable};
-constexpr const Document* kDocuments[] = {&kManifest,
-                                          &kErrorJson,
-                                          &kProcessDump,
-                                          &kProcessFile,
-                                          &kKubernetesJson,
-                                          &kFlightRecorder,
-                                          &kFlightRecorderJson,
-                                          &kPyspyJson,
-                                          &kStatDot,
-                                          &kRasJson,
-                                          &kSlurmTopology,
-                                          &kSlurmTopologyYaml,
-                                          &kEtcHosts,
-                                          &kInventory,
-                                          &kRankTable,
-                                          &kOutcomes,
-                                          &kHostfile,
-                                          &kNetworkCsv,
-                                          &kNetworkJson,
-                                          &kGpuTopology,
-                                          &kGoldenValues,
-                                          &kTensorboard,
-                                          &kWandbSummary,
-                                          &kPrometheusJson,
-                                          &kRdmaStatisticJson,
-                                          &kSysCounterFile,
-                                          &kEnvironment,
-                                          &kModinfo,
-                                          &kLsmod,
-                                          &kPackages,
-                                          &kVersions,
-                                          &kSysctl,
-                                          &kHostWords,
-                                          &kBootList,
-                                          &kPodsYaml,
-                                          &kLogExport};
+constexpr const Document* kDocuments[] = {
+    &kManifest,       &kErrorJson,          &kProcessDump,       &kProcessFile, &kKubernetesJson,
+    &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,         &kStatDot,     &kRasJson,
+    &kRecorderTables, &kSlurmTopology,      &kSlurmTopologyYaml, &kEtcHosts,    &kInventory,
+    &kRankTable,      &kOutcomes,           &kHostfile,          &kNetworkCsv,  &kNetworkJson,
+    &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,  &kWandbSummary,
+    &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment, &kModinfo,
+    &kLsmod,          &kPackages,           &kVersions,          &kSysctl,      &kHostWords,
+    &kBootList,       &kPodsYaml,           &kLogExport};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }

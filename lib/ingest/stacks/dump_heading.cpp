@@ -47,6 +47,11 @@ Outcome read_dump_heading(const TextLine& line, Reading& reading) {
   std::int64_t local = 0;
   heading.rank = rank_of_heading(piece);
   if (re2::RE2::PartialMatch(piece, kLocal, &local)) heading.local_rank = LocalRank(local);
+  // PyTorch's debug server prints whom it asked: "=== Rank 1: http://node-04:64509/handler/...
+  // ===".
+  static const re2::RE2 kAsked(R"(\bhttp://([\w.-]+):\d+/handler/)");
+  std::string host;
+  if (heading.rank && re2::RE2::PartialMatch(piece, kAsked, &host)) heading.host = Host(host);
   return {heading.rank || heading.local_rank};
 }
 
