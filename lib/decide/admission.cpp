@@ -156,12 +156,19 @@ bool over_for_days(const Setting& s, const Finding& f) {
          s.all_left_with_0;
 }
 
+// A process that no rank is known to be crashed, days before the machine's log ends.
+bool another_crash(const Setting& s, const Finding& f, CauseKind kind) {
+  return kind == CauseKind::crash && f.ranks.empty() && f.host && over_for_days(s, f);
+}
+
 // The machine's own log has a time, and nothing that the job printed: before, during, after? What
 // the job itself says of its end is then the better answer. Memory runs out for any program.
 Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
   const Case& c = s.incident;
-  if (!of_machine(f, kind) || f.origin == Origin::any || !f.start || s.moments.first_consequence ||
-      c.job_end || c.job_start || c.last_progress || corroborated(s, f, kind))
+  const bool of_a_machine =
+      (of_machine(f, kind) && f.origin != Origin::any) || another_crash(s, f, kind);
+  if (!of_a_machine || !f.start || s.moments.first_consequence || c.job_end || c.job_start ||
+      c.last_progress || corroborated(s, f, kind))
     return std::nullopt;
   if (!over_for_days(s, f) && !(kind == CauseKind::resource && s.broken.any) &&
       !s.broken.job_names_root && !s.broken.name_another(f))
@@ -427,7 +434,11 @@ constexpr Objection kToOne[] = {
      Exclusion::over_before,
      {CauseKind::resource},
      foreign_long_before},
-    {"has a time, and nothing of the job has one", Exclusion::unplaced, kOfMachines, without_story},
+    {"has a time, and nothing of the job has one",
+     Exclusion::unplaced,
+     {CauseKind::machine, CauseKind::network, CauseKind::resource, CauseKind::environment,
+      CauseKind::crash},
+     without_story},
     {"is printed for any process, and no rank reports a CUDA error",
      Exclusion::unplaced,
      {CauseKind::device_or_program},

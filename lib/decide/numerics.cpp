@@ -419,6 +419,19 @@ static Answer does_not_fit_format(Walk& w, const Cause& c, const Finding& scale)
   return taken(scale.why);
 }
 
+// The same iteration in several runs.
+static Answer comes_back(Walk& w, const Cause& c, const Finding& again) {
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  std::vector<std::string> because = ids(c.findings);
+  because.push_back(again.id);
+  target(v, {SubjectKind::job, "job"}, again.confidence, because);
+  v.summary = say(Phrase::comes_back_with_data, again.why);
+  next(v, NextKind::plan,
+       say(Phrase::look_at_batch_of, std::get<DivergenceFacts>(again.facts).from));
+  return taken(again.why);
+}
+
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
   if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
@@ -433,6 +446,10 @@ Answer numerics(Walk& w) {
   v.symptom = Symptom::nan_value;
   v.start = c->start;
   v.precision = Precision::candidates;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::divergence && f.event_class == "nan_at_same_iteration" &&
+        f.outcome == Outcome::fired && fired(w, Trait::replicas_differ) == nullptr)
+      return comes_back(w, *c, f);
   if (const Finding* scale = scale_of(w, *c)) return does_not_fit_format(w, *c, *scale);
   v.action = Action::checks;
   // Gradients are summed over all ranks: what all report at once began with none of them.

@@ -37,6 +37,15 @@ std::string shared_path(const std::string& text) {
   return {};
 }
 
+// "/vol/projekte" of "...: '/vol/projekte/run17/step-3000'": where it is mounted, mostly.
+std::string top_of_path(const std::string& text) {
+  const std::size_t at = text.find("'/");
+  if (at == std::string::npos) return {};
+  const std::string path = text.substr(at + 1, text.find('\'', at + 1) - at - 1);
+  const std::size_t second = path.find('/', 1);
+  return second == std::string::npos ? path : path.substr(0, path.find('/', second + 1));
+}
+
 // The growth of memory that led to this want of it; null: none is known.
 const Finding* growth_before(const Case& c, const Cause& cause, const Finding& f) {
   if (f.symptom != Symptom::cpu_oom || f.remedy == "enlarge_shm") return nullptr;
@@ -84,7 +93,8 @@ Answer resources(Walk& w) {
   if (const Finding* growth = growth_before(w.incident, *c, f))
     return filled_by_program(w, *c, *growth);
   // A full file system that several hosts see, or whose path is a shared one, is no host's.
-  const std::string path = shared_path(message_of(f));
+  std::string path = shared_path(message_of(f));
+  if (path.empty() && f.scope == Scope::shared) path = top_of_path(message_of(f));
   if (f.symptom == Symptom::insufficient_disk_space && (!path.empty() || c->hosts.size() >= 2)) {
     target(v, {SubjectKind::storage, path.empty() ? "shared file system" : path},
            confidence::kSharedSpaceFull, ids(c->findings));

@@ -9,6 +9,8 @@
 #include "analyze/pace/divergence.hpp"
 #include "analyze/pace/learning_rate.hpp"
 #include "analyze/pace/loss_spikes.hpp"
+#include "analyze/faults/shared_address.hpp"
+#include "analyze/pace/nan_again.hpp"
 #include "analyze/pace/own_numbers.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
@@ -51,7 +53,7 @@ std::vector<Finding> divergence_of(const store::Database& db, const analyze::Fac
   std::vector<Finding> out = analyze::divergence_findings(facts, pace.steps, all);
   for (auto more :
        {analyze::loss_spike_findings(facts, pace.steps), analyze::learning_rate_jump(facts, load),
-        analyze::own_numbers_gone(facts, load)})
+        analyze::own_numbers_gone(facts, load), analyze::nan_again(facts)})
     std::ranges::move(more, std::back_inserter(out));
   return out;
 }
@@ -93,7 +95,9 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
       keep(Analysis::hang, analyze::hang(facts, topology, signals, collectives, stacks, all)));
   const analyze::DriftReport drift =
       analyze::compare_settings(facts, rules::DriftRules::built_in());
-  CULPRIT_CHECK(keep(Analysis::drift, analyze::drift_findings(drift, facts)));
+  std::vector<Finding> settings = analyze::drift_findings(drift, facts);
+  std::ranges::move(analyze::shared_addresses(facts), std::back_inserter(settings));
+  CULPRIT_CHECK(keep(Analysis::drift, std::move(settings)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
   const analyze::IncidentMetrics metrics = metrics_of(db, facts);

@@ -93,6 +93,9 @@ std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& 
     if (i.host) out.insert(analyze::short_host(*i.host));
   if (facts.manifest)
     for (const Host& host : facts.manifest->hosts) out.insert(analyze::short_host(host));
+  for (const MemberRow& m : facts.members)
+    if (m.host && m.kind == "file" && analyze::one_per_machine(m.path))
+      out.insert(analyze::short_host(*m.host));
   for (const EventRow& e : facts.events)  // a kernel's words in an export of many machines
     if (e.host && contains(e.detail, "unit=kernel")) out.insert(analyze::short_host(*e.host));
   return out;

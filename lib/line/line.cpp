@@ -424,7 +424,7 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
         c.at = begin;
         return;
       }
-      if (begins_a_message(word)) return;
+      if (begins_a_message(word) || begins_a_message(host)) return;  // "Epoch 0: ..."
       // Without a host or a process before the colon it is a program's name only if it looks like
       // one: "2026/08/10 19:09:42 XidCriticalError: ..." begins a message.
       const auto capital = [](char ch) { return ch >= 'A' && ch <= 'Z'; };

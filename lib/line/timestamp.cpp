@@ -391,7 +391,28 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   return seen.end;
 }
 
+// 08/03/2026 03:00[:30] PM: who writes so puts the month first.
+static std::size_t parse_half_days(std::string_view text, Timestamp& stamp) {
+  if (text.size() < 19 || text[2] != '/' || text[5] != '/' || text[10] != ' ' || text[13] != ':')
+    return 0;
+  const int year = fixed(text, 6, 4), month = fixed(text, 0, 2), day = fixed(text, 3, 2),
+            hour = fixed(text, 11, 2), minute = fixed(text, 14, 2);
+  const bool seconds = text[16] == ':';
+  const int second = seconds ? fixed(text, 17, 2) : 0;
+  const std::string_view half = text.substr(seconds ? 19 : 16, 3);
+  const bool afternoon = half == " PM" || half == " pm";
+  if (!plausible_year(year) || !valid_date(month, day) || hour < 1 || hour > 12 || minute < 0 ||
+      minute > 59 || second < 0 || second > 59 || (!afternoon && half != " AM" && half != " am"))
+    return 0;
+  stamp = {Clock::local,
+           at_date(year, month, day) +
+               ((hour % 12 + (afternoon ? 12 : 0)) * 60 + minute) * kMinute + second * kSecond,
+           seconds ? kSecond : kMinute};
+  return seconds ? 22 : 19;
+}
+
 std::size_t parse_sheet(std::string_view text, Timestamp& stamp) {
+  if (const std::size_t used = parse_half_days(text, stamp); used > 0) return used;
   if (text.size() < 16 || (text[10] != ' ' && text[10] != 'T') || text[13] != ':') return 0;
   const bool dots = text[2] == '.' && text[5] == '.';
   if (!dots && ((text[4] != '-' && text[4] != '/') || text[7] != text[4])) return 0;

@@ -21,7 +21,8 @@ std::size_t parse_iso(std::string_view text, Timestamp& stamp);
 std::size_t parse_calendar(std::string_view text, Timestamp& stamp);
 
 // As spreadsheets and building management print it, to the minute: 2025-08-07 06:00 · 07.08.2025
-// 06:00[:30], the day first, as everybody writes it who puts dots.
+// 06:00[:30], the day first, as everybody writes it who puts dots · 08/03/2026 03:00[:30] PM, the
+// month first, as everybody writes it who counts half days.
 std::size_t parse_sheet(std::string_view text, Timestamp& stamp);
 
 // Dates whose year stands last, or has two digits: 03-Nov-2025 00:59:44 · 03/Nov/2025:00:59:44

@@ -73,6 +73,7 @@ inline constexpr double kInAllThatFailed =
 inline constexpr double kOneOfTwoEnds = 0.45;   // the connection between two hosts failed first
 inline constexpr double kThrottled = 0.6;       // its GPUs report throttling, and no step time does
 inline constexpr double kSchedulerEnded = 0.8;  // the scheduler says that it ended the job
+inline constexpr double kAddressOfTwo = 0.95;   // by what both machines list as their own
 inline constexpr double kSettingCritical =
     0.6;  // a difference of settings that no communication survives
 inline constexpr double kSettingDiffers = 0.45;  // one that it may survive

@@ -104,6 +104,7 @@ struct Spell {
     out["tasks"] = f.tasks;
   }
   void operator()(const SettingFacts& f) { out["explains"] = f.explains; }
+  void operator()(const AddressFacts& f) { out["address"] = f.address; }
 };
 
 }  // namespace

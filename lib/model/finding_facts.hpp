@@ -130,6 +130,12 @@ struct SettingFacts {
   bool far_below = false;    // at most half of what the others have
 };
 
+// An address that two machines have.
+struct AddressFacts {
+  std::string address;
+  Host owner, other;  // of the job, and not; both empty where the job does not tell them apart
+};
+
 // What outcomes of checks say of the hosts of the finding: they failed, one of them did, they
 // passed, or the outcomes fit no fault that shows every time.
 enum class CheckWord : std::uint8_t { failed, one_of, passed, contradiction };
@@ -140,6 +146,6 @@ struct OutcomeFacts {
 
 using FindingFacts = std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, BreakFacts,
                                   HangFacts, UndecidedHangFacts, SlowFacts, DivergenceFacts,
-                                  OddStackFacts, SettingFacts, OutcomeFacts>;
+                                  OddStackFacts, SettingFacts, AddressFacts, OutcomeFacts>;
 
 }  // namespace culprit

@@ -33,6 +33,8 @@
   STEP(critical_errors) \
   /* one storage, service, switch seen by many -> repair that */ \
   STEP(shared_cause) \
+  /* two machines with one address -> repair that setting */ \
+  STEP(address_conflict) \
   /* memory, disk, shared memory, limits -> repair */ \
   STEP(resources) \
   /* a wrong address, library, device, permission -> repair the setting */ \

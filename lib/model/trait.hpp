@@ -91,6 +91,8 @@
   TRAIT(refused_or_missing) \
   /* the clock was set while the machine ran */ \
   TRAIT(clock_set) \
+  /* the clock of the machine that says so is wrong */ \
+  TRAIT(clock_wrong) \
   /* a machine lost its power */ \
   TRAIT(power_lost) \
   /* the kernel names a process that does not move */ \

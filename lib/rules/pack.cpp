@@ -20,6 +20,9 @@ namespace culprit::rules {
 
 namespace {
 
+// A text of many commands: each line may be of the kind that a rule is for.
+constexpr std::string_view kOfAnyKind = "commands";
+
 re2::RE2::Options options() {
   re2::RE2::Options o;
   o.set_log_errors(false);
@@ -140,7 +143,9 @@ struct RulePack::Compiled {
       const std::size_t r = patterns[p].rule;
       if (!out.empty() && out.back().first == r) continue;
       if (!re2::RE2::PartialMatch(text, patterns[p].expression())) continue;
-      if (!kind.empty() && !rules[r].where.empty() && !contains(rules[r].where, kind)) continue;
+      if (!kind.empty() && kind != kOfAnyKind && !rules[r].where.empty() &&
+          !contains(rules[r].where, kind))
+        continue;
       if (std::ranges::any_of(unless[r], [&](const auto& e) {
             return re2::RE2::PartialMatch(text, e.expression());
           }))

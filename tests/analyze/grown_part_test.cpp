@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/json.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::analyze {

@@ -47,6 +47,17 @@ TEST(PathFacts, FoldersCalledByWordsThatHoldTheSameFilesOfMachines) {
       << "one file of each is not enough";
 }
 
+TEST(PathFacts, FilesCalledByWordsBehindTheirTool) {
+  EXPECT_EQ(hosts_of({"dmesg_ada.txt", "dmesg_curie.txt", "dmesg_dirac.txt"}, "kernel"),
+            (Names{"ada", "curie", "dirac"}));
+  EXPECT_EQ(hosts_of({"dmesg_ada.txt", "dmesg_curie.txt"}, "kernel"), (Names{"-", "-"}))
+      << "two may be anything";
+  EXPECT_EQ(hosts_of({"dmesg_full.txt", "dmesg_tail.txt", "dmesg_boot.txt"}, "kernel"),
+            (Names{"-", "-", "-"}));
+  EXPECT_EQ(hosts_of({"ada_dmesg.txt", "curie_dmesg.txt", "dirac_dmesg.txt"}, ""),
+            (Names{"-", "-", "-"}));
+}
+
 TEST(PathFacts, AFolderATool) {
   EXPECT_EQ(hosts_of({"dmesg/cl-a", "dmesg/cl-b", "dmesg/cl-c", "pyspy/cl-a.txt", "pyspy/cl-b.txt"},
                      "kernel"),

@@ -93,5 +93,19 @@ TEST(ProgressBar, NothingBesideStepLines) {
             2u);
 }
 
+// Data without a length: Lightning counts, and begins again with each epoch.
+TEST(ProgressBar, WithoutATotal) {
+  const Rows rows = read_text(
+      "2026-02-18T09:03:20+01:00 Epoch 0: |    200/? [2.89it/s, v_num=41, loss=0.12]\n"
+      "2026-02-18T09:04:28+01:00 Epoch 0: |          | 400/? [02:18<00:00, 2.92it/s, v_num=41]\n"
+      "2026-02-18T09:05:38+01:00 Epoch 1: |          | 100/? [00:34<00:00, 2.00it/s, v_num=41]\n"
+      "2026-02-18T09:05:39+01:00 Validation: |          | 100/? [00:34<00:00, 2.00it/s]\n");
+  ASSERT_EQ(rows.progress.size(), 3u);
+  EXPECT_EQ(rows.progress[1].iteration, 400);
+  EXPECT_EQ(rows.progress[2].iteration, 500);
+  EXPECT_EQ(rows.progress[2].iteration_ms, 500);
+  EXPECT_FALSE(rows.progress[2].total);
+}
+
 }  // namespace
 }  // namespace culprit::ingest

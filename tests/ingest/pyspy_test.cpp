@@ -95,7 +95,7 @@ TEST(Pyspy, HeadingsOfTheDebugServerNameTheMachineToo) {
   EXPECT_EQ(rows.stacks[0].rank, Rank(0));
   EXPECT_EQ(rows.stacks[0].host, Host("cx-07.site"));
   EXPECT_EQ(rows.stacks[1].rank, Rank(1));
-  EXPECT_EQ(rows.stacks[1].problem, "Error: 500");
+  EXPECT_EQ(rows.stacks[1].problem, "500");
   EXPECT_EQ(rows.stacks[2].rank, Rank(2));
   EXPECT_EQ(rows.stacks[2].host, Host("cx-08.site"));
 }

@@ -96,6 +96,9 @@ TEST(Peel, WhatATrainerPrintsIsNoNameOfAProgram) {
   EXPECT_EQ(line.prefix.unit, "");
   EXPECT_FALSE(line.prefix.host);
   EXPECT_EQ(peel("2026-11-21T03:19:38Z gpu-07 sshd[12]: hello").prefix.unit, "sshd");
+  const Line bar = peel("2026-11-21T03:19:38+01:00 Epoch 0:  10%|#   | 40/400 [00:40<00:00]");
+  EXPECT_EQ(bar.message, "Epoch 0:  10%|#   | 40/400 [00:40<00:00]");
+  EXPECT_FALSE(bar.prefix.host);
 }
 
 TEST(Peel, Launchers) {

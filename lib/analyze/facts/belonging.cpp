@@ -193,8 +193,11 @@ void place_members(Facts& facts) {
   });
   std::erase_if(facts.frontiers,
                 [&](const FrontierRow& f) { return rows.elsewhere(f.place, f.host, f.rank); });
-  std::erase_if(facts.progress,
-                [&](const ProgressSpan& p) { return rows.elsewhere(p.last.place, std::nullopt); });
+  const auto elsewhere = [&](const ProgressSpan& p) {
+    return rows.elsewhere(p.last.place, std::nullopt);
+  };
+  std::ranges::copy_if(facts.progress, std::back_inserter(facts.progress_elsewhere), elsewhere);
+  std::erase_if(facts.progress, elsewhere);
   for (EventRow& e : facts.events)
     e.elsewhere = rows.elsewhere(e.place, e.host, e.rank) || rows.of_another_process(e) ||
                   rows.of_another_machine(e);

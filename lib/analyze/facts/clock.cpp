@@ -394,6 +394,8 @@ void resolve_rows(Facts& facts, const ClockMap& map) {
   Nanoseconds ignored = 0;
   for (auto& e : facts.events) {
     e.time_ns = map.utc(e.time, e.host, e.place.member, e.uncertainty);
+    // Its own clock is what the line complains of.
+    if (e.traits.has(Trait::clock_wrong)) e.uncertainty = std::max(e.uncertainty, kWrongClock);
     e.last_time_ns = map.utc(e.last_time, e.host, e.place.member, ignored);
   }
   for (auto& t : facts.tracebacks)

@@ -11,6 +11,8 @@ namespace culprit::analyze {
 // machines differ by milliseconds, unkept ones by seconds. Order of events on two hosts closer than
 // this is not evidence.
 inline constexpr Nanoseconds kHostSkew = 1 * kSecond;
+// Of a machine that complains of its own clock.
+inline constexpr Nanoseconds kWrongClock = 3600 * kSecond;
 
 // Seconds that the kernel had run when it printed the line; nullopt for a line without that clock.
 std::optional<Nanoseconds> boot_time_of(const EventRow& event);

@@ -41,6 +41,7 @@ struct CollectiveSample {
 struct Facts : FactRows {
   std::vector<MemberRow> members;
   std::vector<ProgressSpan> progress;
+  std::vector<ProgressSpan> progress_elsewhere;  // of logs that tell of other runs and programs
   std::optional<Manifest> manifest;
   StackTable stacks;
   std::vector<StackSample> samples;

@@ -6,6 +6,7 @@
 
 #include <re2/re2.h>
 
+#include "analyze/facts/container_names.hpp"
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/rank_blocks.hpp"
 #include "model/address.hpp"
@@ -223,6 +224,10 @@ class Resolution {
         names_.learn(*i.host);
         names_.learn_address(*i.address, names_.canonical(*i.host));
       }
+    for (const auto& [name, node] : container_names(facts_)) {
+      names_.learn(node);
+      names_.learn_address(name, names_.canonical(node));
+    }
     for (const auto& e : facts_.events) learn(e.host);
     for (const auto& i : facts_.identities) learn(i.host);
     for (const auto& c : facts_.clocks) learn(c.host);

@@ -209,8 +209,7 @@ bool of_one_machine(const MemberRow& m) {
 }
 
 bool named_as_one_of_machine(const MemberRow& m) {
-  return m.kind == "file" &&
-         re2::RE2::PartialMatch(m.path, path_table().one_per_machine_like->expression());
+  return m.kind == "file" && one_per_machine(m.path);
 }
 
 // Output of tools about a machine's GPUs, scrapes of an exporter: of a machine, or of one of its
@@ -292,6 +291,36 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
       m.host = Host(value);
       m.attribution = "path, beside its siblings";
       break;
+    }
+  }
+}
+
+// The same of machines that are called by words: "dmesg_ada.txt", "dmesg_curie.txt". Three files of
+// which a machine has one each, or two of which one bears a name that is known.
+void hosts_from_worded_files(std::vector<MemberRow>& members) {
+  constexpr std::size_t kLeastFiles = 3;
+  std::set<std::string> known;
+  std::map<std::string, std::map<std::string, MemberRow*>> alike;  // by what surrounds the word
+  for (MemberRow& m : members) {
+    if (m.host) known.insert(short_host(*m.host));
+    if (m.host || !of_one_machine(m)) continue;
+    for (const Part& p : parts_of(m.path)) {
+      const std::string word = m.path.substr(p.begin, p.length);
+      const bool folder = p.begin + p.length < m.path.size() && m.path[p.begin + p.length] == '/';
+      // The tool stands in the file's own name: what a folder of its own holds may be moments.
+      const std::size_t base = m.path.rfind('/') + 1;
+      if (folder || p.begin == base || word.size() < 3 || numbered(word) || other_series(word))
+        continue;
+      alike[m.path.substr(0, p.begin) + "*" + m.path.substr(p.begin + p.length)][word] = &m;
+    }
+  }
+  for (const auto& [around, words] : alike) {
+    const bool one_known =
+        std::ranges::any_of(words, [&](const auto& one) { return known.contains(one.first); });
+    if (words.size() < (one_known ? 2 : kLeastFiles)) continue;
+    for (const auto& [word, m] : words) {
+      m->host = Host(word);
+      m->attribution = "path, beside its siblings";
     }
   }
 }
@@ -444,6 +473,7 @@ void hosts_from_folder_series(std::vector<MemberRow>& members) {
 
 void hosts_from_siblings(std::vector<MemberRow>& members) {
   hosts_from_same_files(members);
+  hosts_from_worded_files(members);
   hosts_from_folder_series(members);
   hosts_from_worded_folders(members);
   hosts_from_folders_of_tools(members);
@@ -469,6 +499,11 @@ bool system_log(std::string_view path) {
   for (const std::string_view word : {"messages", "syslog", "journal", "kern.log", "dmesg", "kmsg"})
     if (file.find(word) != std::string_view::npos) return true;
   return false;
+}
+
+bool one_per_machine(std::string_view path) {
+  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
+                                path_table().one_per_machine_like->expression());
 }
 
 bool named_as_output(std::string_view path) {

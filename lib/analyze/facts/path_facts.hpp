@@ -51,5 +51,7 @@ bool of_earlier_run(std::string_view path);
 // Daemons' logs of a machine that its kernel writes into as well, by the names that systems give
 // them.
 bool system_log(std::string_view path);
+// Files of which a machine has one: of its daemons and of tools about it.
+bool one_per_machine(std::string_view path);
 
 }  // namespace culprit::analyze

@@ -851,6 +851,15 @@ Finding nobody(const Finding& base, Outcome outcome, Text why, const StackReport
   return f;
 }
 
+// Recorders without anybody that is behind, and looks at a job that may be healthy. Ranks that call
+// different collectives are wrong whenever one looks.
+bool prove_nothing(const CollectiveReport& collectives, const Standstill& still) {
+  return collectives.leaves.empty() ||
+         (still.periodic && std::ranges::none_of(collectives.leaves, [](const Leaf& leaf) {
+            return leaf.kind == StopKind::mismatch;
+          }));
+}
+
 }  // namespace
 
 Text went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
@@ -912,10 +921,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   double certainty = reported || stacks.motion == Motion::standing ? 1
                      : standing                                    ? params.by_files
                                                                    : params.assumed;
-  // Ranks that call different collectives are wrong whenever one looks.
-  const bool crossed = std::ranges::any_of(
-      collectives.leaves, [](const Leaf& leaf) { return leaf.kind == StopKind::mismatch; });
-  if (!standing && (collectives.leaves.empty() || (still.periodic && !crossed))) {
+  if (!standing && prove_nothing(collectives, still)) {
     if (collectives.pending == 0 && collectives.source != CollectiveSource::none)
       return none(Outcome::ruled_out, say(Phrase::no_unfinished_operation));
     const OneSnapshot shown = one_snapshot(stacks, params);

@@ -1,7 +1,14 @@
 // Output of many machines in one text: the lines below a heading are one machine's. dshbak and
-// clush -b write the name between two rules, Ansible before the state of the task.
+// clush -b write the name between two rules, Ansible before the state of the task; people write it
+// with the command that they ran there.
+//
+//   ### gx-07: nvidia-smi -q          == gx-07 (Tue Mar 3 20:12) df -h          $ ssh gx-07 ip a
+#include <algorithm>
+#include <array>
+
 #include <re2/re2.h>
 
+#include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/recogniser.hpp"
 #include "line/trimmed.hpp"
 
@@ -24,6 +31,26 @@ bool machine(std::string_view name) {
   const re2::StringPiece text(name.data(), name.size());
   return name.size() <= kLongestBlockHost && re2::RE2::FullMatch(text, kName) &&
          !re2::RE2::FullMatch(text, kOther);
+}
+
+// Commands that people run on a machine to see how it is.
+bool command(std::string_view text) {
+  static constexpr std::array kCommands{
+      "arp",      "arping",      "awk",      "cat",       "chronyc",  "conda",        "cpupower",
+      "crictl",   "cut",         "date",     "dcgmi",     "df",       "dmesg",        "dmidecode",
+      "docker",   "du",          "echo",     "egrep",     "env",      "ethtool",      "findmnt",
+      "for",      "free",        "grep",     "head",      "hostname", "ibdev2netdev", "ibstat",
+      "ibstatus", "ibv_devinfo", "id",       "iostat",    "ip",       "ipmitool",     "journalctl",
+      "last",     "ls",          "lsblk",    "lscpu",     "lsmod",    "lspci",        "lstopo",
+      "mlxlink",  "modinfo",     "module",   "mount",     "mpstat",   "netstat",      "nproc",
+      "numactl",  "nvidia-smi",  "nvme",     "perfquery", "ping",     "pip",          "pip3",
+      "ps",       "py-spy",      "python",   "python3",   "rdma",     "sar",          "sed",
+      "sensors",  "show",        "smartctl", "ss",        "sudo",     "sysctl",       "systemctl",
+      "tail",     "timedatectl", "top",      "turbostat", "ulimit",   "uname",        "uptime",
+      "vmstat",   "w",           "who",      "zcat"};
+  while (!text.empty() && (text.front() == '(' || text.front() == ' ')) text.remove_prefix(1);
+  const std::string_view word = text.substr(0, text.find_first_of(" ;|'\")"));
+  return std::ranges::find(kCommands, word) != kCommands.end();
 }
 
 // After the first rule: the name, and the second rule.
@@ -65,12 +92,66 @@ Outcome read_host_blocks(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
+// A name alone is a heading where a command follows it.
+class BareHeading final : public Assembler {
+ public:
+  explicit BareHeading(std::string name) : name_(std::move(name)) {}
+  Step feed(const TextLine& line, Reading& reading) override {
+    if (prompted(line.raw)) reading.current_host = name_;
+    return Step::not_mine;
+  }
+  void finish(Reading&) override {}
+  std::uint64_t most_lines() const override { return 1; }
+
+ private:
+  std::string name_;
+};
+
+Outcome read_own_heading(const TextLine& line, Reading& reading) {
+  const CommandHeading heading = command_heading(line.raw);
+  if (heading.host.empty()) return {};
+  if (heading.bare) return {false, std::make_unique<BareHeading>(heading.host), {}};
+  reading.current_host = heading.host;
+  return {true, nullptr, {}};
+}
+
+constexpr std::string_view kOwnHeadingWords[] = {
+    " nvidia-smi", " ipmitool ", " ethtool -", " journalctl", " dmesg -", " lspci -", " ibstat",
+    " mlxlink ",   " dcgmi ",    " nvme list", " nvme smart", " py-spy ", " numactl"};
 constexpr std::string_view kHostBlocksWords[] = {"---------------",
                                                  "CHANGED | rc=", "SUCCESS | rc=", "FAILED | rc="};
 
 }  // namespace
 
-extern const Recogniser kHostBlocks;
+CommandHeading command_heading(std::string_view raw) {
+  static const re2::RE2 kMarked(
+      R"(^(?:#+|={2,}|-{2,}|>{2,}|\*{2,}) *([A-Za-z][A-Za-z0-9.-]*)(?: +\([^()]*\))?:? *(.*?) *[=*#-]*$)");
+  static const re2::RE2 kSsh(
+      R"(^(?:\[?[\w.@-]*[:~ \w/.-]*\]?)[$#>] ?ssh (?:-\w+ (?:\w+=\S+ )?)*(?:\w+@)?([A-Za-z][A-Za-z0-9.-]*) ['"(]?(.*))");
+  // The controller of a machine is asked over the network, and named after it: bmc-gx-07.
+  static const re2::RE2 kController(
+      R"(^[#$=>*-]+ *ipmitool (?:.* )?-H (?:(?:bmc|ipmi|ilo|idrac|mgmt|oob)[-_.])?([A-Za-z][A-Za-z0-9.-]*?)(?:[-_](?:bmc|ipmi|ilo|idrac|mgmt|oob))?(?:\.[\w.-]*)? .*)");
+  const std::string_view text = line::trimmed(raw.substr(0, 512));
+  const re2::StringPiece piece(text.data(), text.size());
+  std::string name, rest;
+  if (re2::RE2::FullMatch(piece, kController, &name) && machine(name)) return {name, false};
+  const bool marked = re2::RE2::FullMatch(piece, kMarked, &name, &rest);
+  if (!marked && !re2::RE2::FullMatch(piece, kSsh, &name, &rest)) return {};
+  if (!machine(name)) return {};
+  if (command(rest)) return {name, false};
+  // "-- gx-07 --" is a rule of prose more often than not.
+  return rest.empty() && marked && text[0] != '-' ? CommandHeading{name, true} : CommandHeading{};
+}
+
+bool prompted(std::string_view raw) {
+  const std::string_view text = line::trimmed(raw.substr(0, 512));
+  return (text.starts_with("$ ") || text.starts_with("# ")) && command(text.substr(2));
+}
+
+extern const Recogniser kHostBlocks, kOwnHeadings;
+constinit const Recogniser kOwnHeadings{"command-headings",
+                                        "headings and ssh commands above what was run on a machine",
+                                        kOwnHeadingWords, read_own_heading, "commands"};
 constinit const Recogniser kHostBlocks{
     "host-blocks", "dshbak, clush -b, Ansible: whose the lines below a heading are",
     kHostBlocksWords, read_host_blocks};

@@ -8,6 +8,7 @@
 
 #include "bundle/own_files.hpp"
 #include "ingest/engine/document.hpp"
+#include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "line/line.hpp"
@@ -246,6 +247,22 @@ bool search_result(const Head& head) {
   });
 }
 
+// What several commands printed, each below a heading with the machine.
+bool commands(const Head& head) {
+  constexpr int kFirst = 16;
+  bool found = false, bare = false;
+  int lines = 0;
+  each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
+    if (trimmed(text).empty()) return true;
+    found = bare && prompted(text);
+    const CommandHeading heading = command_heading(text);
+    bare = heading.bare;
+    found = found || (!heading.host.empty() && !bare);
+    return !found && ++lines < kFirst;
+  });
+  return found;
+}
+
 bool source_code(const Head& head) {
   return ends(head.base(),
               {".py",  ".pyx", ".cc",   ".cpp",  ".cu",    ".cuh",   ".c",      ".h",
@@ -298,6 +315,7 @@ constexpr TextKind kKinds[] = {
     {"source", "programs, scripts and prose: no log", "source", source_code},
     {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
     {"slurm-accounting", "sacct by itself", "slurm", slurm_accounting},
+    {"commands", "what commands printed, below headings with the machine", "commands", commands},
     {"search-result", "lines that grep found in logs", "", search_result},
     {"slurm-controller", "slurmctld.log", "scheduler", slurm_controller},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},

@@ -20,7 +20,7 @@ extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
-    kNodeTable, kPodAssignment, kPodDescription, kHostBlocks;
+    kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -116,6 +116,8 @@ constexpr const Recogniser* kAll[] = {
     &kPodAssignment,
     &kPodDescription,
     &kHostBlocks,
+    &kOwnHeadings,
+    &kPingSizes,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

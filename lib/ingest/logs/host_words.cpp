@@ -273,6 +273,10 @@ Outcome read_clock_words(const TextLine& line, Reading& reading) {
 Outcome read_name_words(const TextLine& line, Reading& reading) {
   static const re2::RE2 kAddress(
       R"(^\s*(?:\d+: \S+\s+)?inet6? ([0-9a-fA-F.:]+)/\d+ .*scope global)");
+  // "bond0.407@bond0  UP  10.40.7.23/24" of `ip -br addr`, and netplan's files.
+  static const re2::RE2 kBrief(
+      R"(^(?:(?:eno|ens|enp|eth|bond|ib|rail|rdma|roce|gpu|hsn|p\d|net)[\w.@-]*)\s+UP\s+((?:\d{1,3}\.){3}\d{1,3})/\d)");
+  static const re2::RE2 kNetplan(R"(^\s*addresses:\s*\[\s*['"]?((?:\d{1,3}\.){3}\d{1,3})/\d)");
   static const re2::RE2 kName(R"(^\s*Static hostname:\s+(\S+)\s*$)");
   static const re2::RE2 kPrompt(
       R"(^\[?[a-z_][\w.-]*@([A-Za-z][A-Za-z0-9.-]*)(?::| )[^ $#]*\]?\s?[$#] ?(?:sudo )?(?:dmesg|nvidia-smi|uname|hostname|journalctl|ibstat|uptime|ps|py-spy|ip)\b)");
@@ -280,7 +284,9 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   IdentityRow row;
   row.place = line.place;
   std::string value;
-  if (re2::RE2::PartialMatch(host_piece(text), kAddress, &value)) {
+  if (re2::RE2::PartialMatch(host_piece(text), kAddress, &value) ||
+      re2::RE2::PartialMatch(host_piece(text), kBrief, &value) ||
+      re2::RE2::PartialMatch(host_piece(text), kNetplan, &value)) {
     row.source = "ip addr";
     row.host = reading.host_of(line.line.prefix);
     row.address = value;
@@ -302,9 +308,9 @@ constexpr std::string_view kClockWords[] = {"load average:", "system boot", "Uni
                                             "Time zone:",    "Timezone:",   "/zoneinfo/",
                                             "btime 1",       "of NTP time"};
 constexpr std::string_view kNameWords[] = {
-    "scope global", "Static hostname:", "$ dmesg",  "# dmesg",    "$ sudo ",
-    "$ nvidia-smi", "# nvidia-smi",     "$ uname",  "$ hostname", "# hostname",
-    "$ journalctl", "# journalctl",     "$ uptime", "$ py-spy"};
+    "scope global", "UP          ", "addresses: [", "Static hostname:", "$ dmesg",    "# dmesg",
+    "$ sudo ",      "$ nvidia-smi", "# nvidia-smi", "$ uname",          "$ hostname", "# hostname",
+    "$ journalctl", "# journalctl", "$ uptime",     "$ py-spy"};
 
 }  // namespace
 

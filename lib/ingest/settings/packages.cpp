@@ -1,5 +1,6 @@
 // Lists of installed software: dpkg -l, rpm -qa, pip freeze and pip list. Kept are the packages
 // that a training job's communication and numbers hang on.
+#include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/setting_lines.hpp"
 #include "model/contains.hpp"
 
@@ -128,7 +129,9 @@ std::string read_packages(std::string_view bytes, const MemberRow& member, Readi
   const Form form = form_of({member.path, bytes.substr(0, 64 * 1024), bytes.size() <= 64 * 1024});
   const bool python = form == Form::freeze || form == Form::list;
   std::size_t kept = 0;
+  std::optional<Host> host;  // below a heading of its own, where several machines' lists stand
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
+    if (const std::string named = command_heading(line).host; !named.empty()) host = Host(named);
     Package package;
     const bool good = form == Form::dpkg     ? dpkg_line(line, package)
                       : form == Form::rpm    ? rpm_line(line, package)
@@ -145,7 +148,7 @@ std::string read_packages(std::string_view bytes, const MemberRow& member, Readi
     ++kept;
     reading.sink.put(ConfigRow{line_place(member, number, offset, line),
                                (python ? "pip." : "package.") + name,
-                               std::string(package.version.substr(0, 400))});
+                               std::string(package.version.substr(0, 400)), host});
   });
   return "";
 }

@@ -1,6 +1,7 @@
 // Progress bars of tqdm, as the Hugging Face Trainer and Lightning draw them:
 //    12%|█▏        | 123/1000 [01:02<07:15,  2.01it/s]
 //   Epoch 3:  45%|████▌     | 450/1000 [00:20<00:24, 22.4it/s, v_num=0]
+//   Epoch 3: |          | 450/? [00:20<00:00, 22.4it/s, v_num=0]        (data without a length)
 // Their rate is smoothed and their redraws are throttled, so they count only where the same log has
 // no step lines of its own. A bar that names something else than training (shards loaded, a
 // validation) is none, nor one that is smaller than the largest: evaluations have their own.
@@ -42,7 +43,10 @@ class Bars final : public Kept {
       if (series_.size() >= kMostBarSeries) return false;
       one = &series_.emplace_back(Series{prefix.rank, prefix.local_rank, total, -1, 0, {}});
     }
-    if (epoch && *epoch < kFarthest / total) {
+    if (total == 0) {  // not known: an epoch ends where the next begins
+      if (at == one->last) return true;
+      if (at < one->last) one->base = one->base < kFarthest ? one->base + one->last : 0;
+    } else if (epoch && *epoch < kFarthest / total) {
       if (one->base == *epoch * total && at == one->last) return true;
       one->base = *epoch * total;
     } else if (at == one->last)
@@ -56,7 +60,7 @@ class Bars final : public Kept {
     if (rows_ >= kMost) return false;
     ++rows_;
     row.iteration = one->base + at;
-    row.total = total;
+    if (total > 0) row.total = total;
     one->rows.push_back(std::move(row));
     return true;
   }
@@ -91,10 +95,10 @@ class Bars final : public Kept {
 };
 
 struct Bar {
-  std::string_view what;  // before the percentage, without its colon
-  std::int64_t at = 0, total = 0;
-  double rate = 0;          // 0: tqdm printed '?'
-  bool per_second = false;  // it/s; else s/it
+  std::string_view what;           // before the percentage, without its colon
+  std::int64_t at = 0, total = 0;  // 0: not known
+  double rate = 0;                 // 0: tqdm printed '?'
+  bool per_second = false;         // it/s; else s/it
 };
 
 // Takes what it is asked for off the front of a text.
@@ -133,11 +137,16 @@ std::optional<Bar> parse_bar(std::string_view text) {
   constexpr std::string_view digits = "0123456789";
   Bar bar;
   std::size_t begin = text.find("%|");
-  if (begin == std::string_view::npos) return std::nullopt;
+  const bool counted = begin != std::string_view::npos;
+  if (!counted) {
+    const std::size_t colon = text.find(": |");
+    if (colon == std::string_view::npos) return std::nullopt;
+    begin = colon + 1;
+  }
   BarCursor rest(text.substr(begin + 2));
   const std::size_t percent = begin;
-  while (begin > 0 && percent - begin < 3 && contains(digits, text[begin - 1])) --begin;
-  if (begin == percent) return std::nullopt;
+  while (counted && begin > 0 && percent - begin < 3 && contains(digits, text[begin - 1])) --begin;
+  if (counted && begin == percent) return std::nullopt;
   bar.what = text.substr(0, begin);
   while (!bar.what.empty() && (bar.what.back() == ' ' || bar.what.back() == '\t'))
     bar.what.remove_suffix(1);
@@ -148,15 +157,20 @@ std::optional<Bar> parse_bar(std::string_view text) {
       return std::nullopt;
     bar.what.remove_suffix(1);
   }
-  if (!rest.run("|", 0, 400, true) || !rest.is("|")) return std::nullopt;
+  if (counted && (!rest.run("|", 0, 400, true) || !rest.is("|"))) return std::nullopt;
   rest.spaces();
-  if (!number(rest.run(digits, 1, 12), bar.at) || !rest.is("/") ||
-      !number(rest.run(digits, 1, 12), bar.total))
+  if (!counted && rest.is("|")) rest.spaces();
+  if (!number(rest.run(digits, 1, 12), bar.at) || !rest.is("/")) return std::nullopt;
+  if (counted ? !number(rest.run(digits, 1, 12), bar.total) : !rest.is("?")) return std::nullopt;
+  if (!rest.is(" [")) return std::nullopt;
+  // The times are left out by those who draw bars of their own.
+  if (BarCursor times = rest; times.run("0123456789:", 2, 12) && times.is("<")) {
+    rest = times;
+    if (!rest.run(",]", 1, 24, true) || !rest.is(",")) return std::nullopt;
+    rest.spaces();
+  } else if (counted) {
     return std::nullopt;
-  if (!rest.is(" [") || !rest.run("0123456789:", 2, 12) || !rest.is("<") ||
-      !rest.run(",]", 1, 24, true) || !rest.is(","))
-    return std::nullopt;
-  rest.spaces();
+  }
   if (!rest.is("?") && !number(rest.run("0123456789.", 1, 16), bar.rate)) return std::nullopt;
   bar.per_second = rest.is("it/s");
   if (!bar.per_second && !rest.is("s/it")) return std::nullopt;
@@ -170,7 +184,8 @@ Outcome read_progress_bar(const TextLine& line, Reading& reading) {
   static const re2::RE2 kOfPreparation(
       R"((?i)\b(?:val(?:id\w*)?|test\w*|eval\w*|splits?|tokeni[sz]\w*|data\w*|sets?|files?|examples)\b)");
   const auto bar = parse_bar(line.line.message);
-  if (!bar || bar->total < kLeastTotal || bar->at > bar->total) return {};
+  if (!bar || (bar->total > 0 && (bar->total < kLeastTotal || bar->at > bar->total))) return {};
+  if (bar->total == 0 && bar->what.empty()) return {};
   if (!bar->what.empty() &&
       (!re2::RE2::FullMatch(re2::StringPiece(bar->what.data(), bar->what.size()), kTraining) ||
        re2::RE2::PartialMatch(re2::StringPiece(bar->what.data(), bar->what.size()),
@@ -209,6 +224,6 @@ constinit const Recogniser kProgressBar{"tqdm",
                                         kProgressBarWords,
                                         read_progress_bar,
                                         {},
-                                        "%|"};
+                                        "| "};
 
 }  // namespace culprit::ingest

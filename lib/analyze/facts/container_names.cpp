@@ -1,0 +1,66 @@
+#include "analyze/facts/container_names.hpp"
+
+#include <map>
+#include <set>
+
+#include "analyze/facts/path_facts.hpp"
+#include "model/address.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+// Whoever speaks in each file by a name of its own.
+std::map<MemberId, std::set<Host>> speakers(const Facts& facts) {
+  std::map<MemberId, std::set<Host>> out;
+  const auto see = [&](const Place& place, const std::optional<Host>& host) {
+    if (host && !nameless_host(*host) && !is_address(*host)) out[place.member].insert(*host);
+  };
+  for (const EventRow& e : facts.events) see(e.place, e.host);
+  for (const IdentityRow& i : facts.identities)
+    if (i.source.starts_with("nccl")) see(i.place, i.host);
+  return out;
+}
+
+// The machine of these that a file is called after: "node-b3-03_pod.log"; no part of a longer name.
+std::optional<Host> named_after(const std::string& path, const std::set<Host>& machines) {
+  const std::string base = path.substr(path.rfind('/') + 1);
+  for (const Host& machine : machines)
+    if (const std::size_t at = base.find(machine); at != std::string::npos) {
+      const std::size_t end = at + machine.size();
+      const auto borders = [](char c) { return c == '_' || c == '.'; };
+      if ((at == 0 || borders(base[at - 1])) && (end == base.size() || borders(base[end])))
+        return machine;
+    }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, Host>> container_names(const Facts& facts) {
+  static const std::set<std::string> kOfMachine{"kernel", "fabric-manager", "bmc"};
+  std::set<Host> machines;  // with a log of their own
+  for (const MemberRow& m : facts.members)
+    if (m.kind == "file" && kOfMachine.contains(m.text_kind))
+      if (const std::optional<Host> host = facts_of_path(m.path).host)
+        machines.insert(short_host(*host));
+  const auto spoken = speakers(facts);
+  std::map<Host, std::set<Host>> nodes_of, names_of;
+  for (const MemberRow& m : facts.members) {
+    const auto at = spoken.find(m.id);
+    const std::optional<Host> node = named_after(m.path, machines);
+    if (!node || at == spoken.end() || kOfMachine.contains(m.text_kind)) continue;
+    for (const Host& name : at->second) {
+      nodes_of[short_host(name)].insert(*node);
+      names_of[*node].insert(short_host(name));
+    }
+  }
+  std::vector<std::pair<std::string, Host>> out;
+  for (const auto& [name, nodes] : nodes_of)
+    if (const Host& node = *nodes.begin();
+        nodes.size() == 1 && names_of[node].size() == 1 && name != node && !machines.contains(name))
+      out.emplace_back(name, node);
+  return out;
+}
+
+}  // namespace culprit::analyze

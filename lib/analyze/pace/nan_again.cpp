@@ -1,0 +1,108 @@
+#include "analyze/pace/nan_again.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <re2/re2.h>
+
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr std::int64_t kFirstSteps = 5;            // of a run: a bad checkpoint shows at once
+constexpr Nanoseconds kApart = 10 * 60 * kSecond;  // ranks of one run do not start so far apart
+
+// One log: where its numbers were first none.
+struct Gone {
+  MemberId member = 0;
+  std::int64_t iteration = 0;
+  std::optional<Nanoseconds> time;
+  Place place;
+  std::string words;
+};
+
+std::optional<std::int64_t> iteration_in(const std::string& message) {
+  static const re2::RE2 kIteration(R"((?i)\b(?:iteration|iter|step)[ =:#]*(\d{1,12})\b)");
+  std::int64_t iteration = 0;
+  return re2::RE2::PartialMatch(message, kIteration, &iteration) ? std::optional(iteration)
+                                                                 : std::nullopt;
+}
+
+std::vector<Gone> first_of_each_log(const Facts& facts) {
+  std::map<MemberId, Gone> out;
+  const auto see = [&](Gone gone) {
+    // An earlier run counts here: it is the witness.
+    const MemberRow* m = facts.member(gone.member);
+    if (m == nullptr || m->duplicate_of != 0) return;
+    const auto [at, fresh] = out.try_emplace(gone.member, gone);
+    if (!fresh && gone.iteration < at->second.iteration) at->second = std::move(gone);
+  };
+  std::vector<ProgressSpan> spans = facts.progress;
+  spans.insert(spans.end(), facts.progress_elsewhere.begin(), facts.progress_elsewhere.end());
+  for (const ProgressSpan& p : spans)
+    if (p.first_nan && p.first_nan->iteration && p.last_good)
+      see({p.member, *p.first_nan->iteration, p.first_nan->time_ns, p.first_nan->place, ""});
+  // A line that does not say in which iteration: the one after the last that its log printed.
+  std::map<MemberId, std::int64_t> last;
+  for (const ProgressSpan& p : spans)
+    if (p.last.iteration) last[p.member] = std::max(last[p.member], *p.last.iteration);
+  for (const EventRow& e : facts.events) {
+    if (!e.traits.has(Trait::nan_stop)) continue;
+    const auto printed = last.find(e.place.member);
+    if (const auto iteration = iteration_in(e.message))
+      see({e.place.member, *iteration, e.time_ns, e.place, e.message});
+    else if (printed != last.end())
+      see({e.place.member, printed->second, e.time_ns, e.place, e.message});
+  }
+  std::vector<Gone> gone;
+  for (const ProgressSpan& p : spans)
+    if (const auto at = out.find(p.member);
+        at != out.end() && p.first.iteration &&
+        at->second.iteration >= *p.first.iteration + kFirstSteps) {
+      gone.push_back(at->second);
+      out.erase(at);
+    }
+  std::ranges::sort(gone, {}, [&](const Gone& one) { return facts.order(one.member); });
+  return gone;
+}
+
+bool other_run(const Facts& facts, const Gone& a, const Gone& b) {
+  const MemberRow* one = facts.member(a.member);
+  const MemberRow* two = facts.member(b.member);
+  if (a.time && b.time && std::abs(*a.time - *b.time) > kApart) return true;
+  return one->attempt && two->attempt && *one->attempt != *two->attempt;
+}
+
+}  // namespace
+
+std::vector<Finding> nan_again(const Facts& facts) {
+  std::vector<Gone> runs;
+  for (const Gone& gone : first_of_each_log(facts))
+    if (std::ranges::all_of(runs, [&](const Gone& run) { return other_run(facts, run, gone); }))
+      runs.push_back(gone);
+  if (runs.size() < 2 || std::ranges::any_of(runs, [&](const Gone& run) {
+        return run.iteration != runs.front().iteration;
+      }))
+    return {};
+  Finding f{.id = "nan_at_same_iteration",
+            .analysis = Analysis::divergence,
+            .subject = {SubjectKind::job, "job"},
+            .event_class = "nan_at_same_iteration",
+            .symptom = Symptom::nan_value,
+            .severity = Severity::critical,
+            .role = Role::confirmation,
+            .confidence = confidence::kDiverged,
+            .why = say(Phrase::nan_in_each_run, runs.front().iteration, runs.size()),
+            .title = say(Phrase::nan_at_same_iteration)};
+  f.facts = DivergenceFacts{.from = runs.front().iteration, .to = runs.front().iteration};
+  f.count = runs.size();
+  f.start = runs.back().time;
+  for (const Gone& run : runs) f.evidence.push_back(facts.evidence(run.place, run.words));
+  return {std::move(f)};
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,92 @@
+// Packets of several sizes that were sent to one address, as people look for a path that does not
+// carry large ones: small ones all arrive, large ones never do. What a job sends is large.
+//
+//   PING 10.21.2.11 (10.21.2.11) from 10.21.1.11 rdma0: 8972(9000) bytes of data.
+//   ping: local error: message too long, mtu=1500
+//   3 packets transmitted, 0 received, 100% packet loss, time 2046ms
+#include <map>
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include "ingest/engine/events.hpp"
+#include "line/trimmed.hpp"
+#include "model/number.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostTargets = 10'000;
+constexpr std::int64_t kLarge = 1501;  // bytes, with headers: more than Ethernet carries by default
+
+class PingSizes final : public Kept {
+ public:
+  void begin(std::string target, std::int64_t size, const Place& place) {
+    target_ = std::move(target);
+    size_ = size;
+    place_ = place;
+  }
+  void end(std::int64_t sent, std::int64_t received) {
+    if (target_.empty() || sent < 2 ||
+        (targets_.size() >= kMostTargets && !targets_.contains(target_)))
+      return;
+    Target& to = targets_[target_];
+    if (received == sent) to.arrives = std::max(to.arrives, size_);
+    if (received == 0 && (to.lost == 0 || size_ < to.lost)) to.lost = size_, to.place = place_;
+    target_.clear();
+  }
+  // One line for all: what they have in common is the path.
+  void finish(Reading& reading) override {
+    std::string targets;
+    const Target* first = nullptr;
+    for (const auto& [name, to] : targets_) {
+      if (to.arrives == 0 || to.lost < kLarge || to.arrives >= to.lost) continue;
+      if (first == nullptr) first = &to;
+      if (targets.size() < 128) targets += (targets.empty() ? "" : ", ") + name;
+    }
+    if (first == nullptr) return;
+    line::Line said;
+    said.message =
+        fmt::format("path MTU: packets of {} bytes never arrive at {}, of {} bytes all do",
+                    first->lost, targets, first->arrives);
+    put_said(first->place, said, reading.text_kind, reading);
+  }
+
+ private:
+  struct Target {
+    std::int64_t arrives = 0, lost = 0;  // bytes: the largest that arrives, the smallest that never
+    Place place;
+  };
+  std::map<std::string, Target> targets_;
+  std::string target_;
+  std::int64_t size_ = 0;
+  Place place_;
+};
+
+Outcome read_ping(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kHead(R"(PING (\S+) \([^)]*\).*\b\d+\((\d+)\) bytes of data)"),
+      kSum(R"((\d+) packets transmitted, (\d+) received)");
+  const std::string_view text = line::trimmed(line.raw.substr(0, 512));
+  const re2::StringPiece piece(text.data(), text.size());
+  std::string target;
+  std::int64_t one = 0, two = 0;
+  if (re2::RE2::PartialMatch(piece, kHead, &target, &one)) {
+    reading.keep<PingSizes>().begin(std::move(target), one, line.place);
+    return {true};
+  }
+  if (!re2::RE2::PartialMatch(piece, kSum, &one, &two)) return {};
+  reading.keep<PingSizes>().end(one, two);
+  return {true};
+}
+
+constexpr std::string_view kPingWords[] = {"bytes of data", "packets transmitted"};
+
+}  // namespace
+
+extern const Recogniser kPingSizes;
+constinit const Recogniser kPingSizes{
+    "ping-sizes", "ping with several sizes: paths on which large packets are lost", kPingWords,
+    read_ping};
+
+}  // namespace culprit::ingest

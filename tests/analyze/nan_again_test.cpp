@@ -1,0 +1,57 @@
+#include "analyze/pace/nan_again.hpp"
+
+#include <gtest/gtest.h>
+
+namespace culprit::analyze {
+namespace {
+
+constexpr Nanoseconds kBegan = 1'795'000'000 * kSecond;
+
+// Logs of runs: the iteration that each began with, the first of which the loss was none, and when.
+struct Run {
+  std::int64_t first, gone;
+  Nanoseconds after;
+};
+
+Facts runs(std::initializer_list<Run> all) {
+  Facts facts;
+  for (const Run& run : all) {
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size()) + 1;
+    m.path = "run" + std::to_string(m.id) + ".log";
+    facts.members.push_back(m);
+    ProgressSpan p;
+    p.member = m.id;
+    p.first.iteration = run.first;
+    p.last.iteration = run.gone + 4;
+    ProgressRow gone;
+    gone.place = {m.id, 7, 0, 0};
+    gone.iteration = run.gone;
+    gone.time_ns = kBegan + run.after;
+    p.first_nan = gone;
+    p.last_good = p.first;
+    facts.progress.push_back(p);
+  }
+  return facts;
+}
+
+TEST(NanAgain, AtTheSameIterationInTwoRuns) {
+  const auto found = nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'216, 2 * 3600 * kSecond}}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].outcome, Outcome::fired);
+  EXPECT_EQ(found[0].count, 2u);
+  EXPECT_EQ(found[0].evidence.size(), 2u);
+}
+
+TEST(NanAgain, NotAtOthersNorAtTheBeginningNorInOneRun) {
+  const Nanoseconds later = 2 * 3600 * kSecond;
+  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'311, later}})).empty());
+  EXPECT_TRUE(nan_again(runs({{41'214, 41'216, 0}, {41'214, 41'216, later}})).empty())
+      << "what was loaded may be wrong";
+  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {40'000, 41'216, kSecond}})).empty())
+      << "two ranks of one run";
+  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}})).empty());
+}
+
+}  // namespace
+}  // namespace culprit::analyze

@@ -1,0 +1,49 @@
+#include "ingest/engine/host_blocks.hpp"
+
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using namespace test;
+
+std::string heads(const char* line) {
+  const CommandHeading heading = command_heading(line);
+  return heading.host.empty() ? "-" : heading.host + (heading.bare ? " (bare)" : "");
+}
+
+TEST(CommandHeading, NamesTheMachineAndWhatRanThere) {
+  EXPECT_EQ(heads("### gx-07: nvidia-smi -q"), "gx-07");
+  EXPECT_EQ(heads("== gx07 (Tue Mar  3 20:12:40 UTC 2026) df -h"), "gx07");
+  EXPECT_EQ(heads("=== gx-07: for d in $(ls /sys/class/infiniband); lspci -s $d"), "gx-07");
+  EXPECT_EQ(heads("$ ssh gx-07 ip -br addr"), "gx-07");
+  EXPECT_EQ(heads("op@head:~$ ssh -o BatchMode=yes root@gx-07.site 'dmesg -T | tail'"),
+            "gx-07.site");
+  EXPECT_EQ(heads("# ipmitool -H bmc-gx-07 sel elist  (BMC clock = +08:00)"), "gx-07");
+  EXPECT_EQ(heads("$ ipmitool -I lanplus -H gx-07-ipmi.site -U adm sel list"), "gx-07");
+  EXPECT_EQ(heads("### gx-07"), "gx-07 (bare)");
+}
+
+TEST(CommandHeading, BannersAndProseAreNone) {
+  for (const char* line : {"=== llama3-8b: starting training ===", "### step-3: load the data",
+                           "== rank 3 ==", "-- gx-07 --", "# see gx-07 for details",
+                           "ssh: connect to host gx-07 port 22: Connection refused", "### notes"})
+    EXPECT_EQ(heads(line), "-") << line;
+}
+
+// A bare name is a heading where a command follows it; the banner of a run is none.
+TEST(CommandHeading, TheLinesBelowAreTheMachines) {
+  const auto hosts = [](const std::string& text) {
+    std::string out;
+    for (const IdentityRow& row : read_text(text, "commands").identities)
+      out += name_of(row.host) + " " + row.address.value_or("") + "\n";
+    return out;
+  };
+  EXPECT_EQ(hosts("### rl-a3\n# uptime\n 16:31 up\n# ip -br addr\n"
+                  "bond0.407@bond0  UP             10.40.7.23/24\n"
+                  "### rl-b9\n# ip -br addr\nbond0.407@bond0  UP             10.40.7.23/24\n"),
+            "rl-a3 10.40.7.23\nrl-b9 10.40.7.23\n");
+}
+
+}  // namespace
+}  // namespace culprit::ingest

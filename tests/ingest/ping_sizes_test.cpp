@@ -1,0 +1,40 @@
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using namespace test;
+
+std::string ping(const char* target, int size, int received) {
+  return fmt::format(
+      "$ ping -M do -c 3 -s {0} {1}\nPING {1} ({1}) from 10.5.1.11 rdma0: {0}({2}) bytes of "
+      "data.\n\n"
+      "--- {1} ping statistics ---\n3 packets transmitted, {3} received, {4}% packet loss, time "
+      "2046ms\n",
+      size, target, size + 28, received, 100 - received * 100 / 3);
+}
+
+std::string said(const std::string& text) {
+  std::string out;
+  for (const EventRow& e : read_text(text).events)
+    if (e.event_class == "path_mtu_too_small") out += e.message + "\n";
+  return out;
+}
+
+TEST(PingSizes, LargeOnesAreLostWhereSmallOnesArrive) {
+  EXPECT_EQ(
+      said(ping("10.5.2.11", 1472, 3) + ping("10.5.2.11", 8972, 0) + ping("10.5.1.12", 1472, 3) +
+           ping("10.5.1.12", 8972, 3) + ping("10.5.2.12", 1472, 3) + ping("10.5.2.12", 8972, 0)),
+      "path MTU: packets of 9000 bytes never arrive at 10.5.2.11, 10.5.2.12, of 1500 bytes "
+      "all do\n");
+}
+
+TEST(PingSizes, NothingWhereAllAreLostOrSome) {
+  EXPECT_EQ(said(ping("10.5.2.11", 1472, 0) + ping("10.5.2.11", 8972, 0)), "");
+  EXPECT_EQ(said(ping("10.5.2.11", 1472, 3) + ping("10.5.2.11", 8972, 1)), "");
+  EXPECT_EQ(said(ping("10.5.2.11", 8972, 0)), "");
+  EXPECT_EQ(said(ping("10.5.2.11", 1472, 3) + ping("10.5.2.12", 8972, 0)), "");
+}
+
+}  // namespace
+}  // namespace culprit::ingest
