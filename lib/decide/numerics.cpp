@@ -432,6 +432,16 @@ static Answer comes_back(Walk& w, const Cause& c, const Finding& again) {
   return taken(again.why);
 }
 
+// One machine reported it each time: its numbers may be wrong at the same place by what it is
+// given.
+static bool always_of_one(const Walk& w) {
+  std::set<Host> hosts;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.traits.has(Trait::nan_stop))
+      hosts.insert(f.hosts.begin(), f.hosts.end());
+  return hosts.size() == 1;
+}
+
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
   if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
@@ -448,7 +458,8 @@ Answer numerics(Walk& w) {
   v.precision = Precision::candidates;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::divergence && f.event_class == "nan_at_same_iteration" &&
-        f.outcome == Outcome::fired && fired(w, Trait::replicas_differ) == nullptr)
+        f.outcome == Outcome::fired && fired(w, Trait::replicas_differ) == nullptr &&
+        !always_of_one(w))
       return comes_back(w, *c, f);
   if (const Finding* scale = scale_of(w, *c)) return does_not_fit_format(w, *c, *scale);
   v.action = Action::checks;

@@ -41,7 +41,8 @@ std::string shared_path(const std::string& text) {
 std::string top_of_path(const std::string& text) {
   const std::size_t at = text.find("'/");
   if (at == std::string::npos) return {};
-  const std::string path = text.substr(at + 1, text.find('\'', at + 1) - at - 1);
+  std::string path = text.substr(at + 1, text.find('\'', at + 1) - at - 1);
+  path.resize(path.rfind('/'));  // of the file
   const std::size_t second = path.find('/', 1);
   return second == std::string::npos ? path : path.substr(0, path.find('/', second + 1));
 }

@@ -37,7 +37,7 @@ TEST(ContainerNames, NotWhereSeveralSpeakNorOfMachinesThemselves) {
   file(facts, "kern_node-b3-03.log", "kernel", {"node-b3-03"});
   file(facts, "kern_node-b3-04.log", "kernel", {"node-b3-04"});
   file(facts, "node-b3-03_job.log", "nccl", {"grpo-worker-1", "grpo-worker-2"});
-  file(facts, "node-b3-04_copy.log", "nccl", {"node-b3-03"});
+  file(facts, "node-b3-04_copy.log", "nccl", {"node-b3-05"});
   EXPECT_TRUE(container_names(facts).empty());
 }
 

@@ -64,5 +64,35 @@ TEST(JobPods, LogsCalledAfterThem) {
   EXPECT_FALSE(pods.another(event("Normal Killing pod/maxi70-rows-0-3-9xk2p Stopping container")));
 }
 
+void placed(Facts& facts, const char* pod, const char* node) {
+  IdentityRow i;
+  i.source = "pod";
+  i.host = Host(node);
+  i.address = pod;
+  facts.identities.push_back(i);
+}
+
+// Counted pods on the machines on which the job speaks; what runs on every machine is not counted.
+TEST(JobPods, PodsOnTheMachinesOfTheJob) {
+  Facts facts;
+  for (const char* node : {"ip-1", "ip-2"}) {
+    placed(facts, (std::string("rhea-worker-") + node[3]).c_str(), node);
+    placed(facts, (std::string("dcgm-exporter-x2ls") + node[3]).c_str(), node);
+  }
+  placed(facts, "notebook-0", "ip-7");
+  EXPECT_TRUE(JobPods(facts).another(event("Warning FailedMount pod/notebook-0 MountVolume")));
+  EXPECT_FALSE(JobPods(facts).another(event("Warning BackOff pod/rhea-worker-0 Back-off")));
+  // Two such workloads, and the job names no machine.
+  placed(facts, "zeta-worker-0", "ip-3");
+  placed(facts, "zeta-worker-1", "ip-4");
+  EXPECT_FALSE(JobPods(facts).another(event("Warning FailedMount pod/notebook-0 MountVolume")));
+  RankRow rank;
+  rank.host = Host("ip-1");
+  facts.ranks.push_back(rank);
+  rank.host = Host("ip-2");
+  facts.ranks.push_back(rank);
+  EXPECT_TRUE(JobPods(facts).another(event("Warning FailedMount pod/zeta-worker-0 MountVolume")));
+}
+
 }  // namespace
 }  // namespace culprit::analyze

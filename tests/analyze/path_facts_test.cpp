@@ -48,14 +48,11 @@ TEST(PathFacts, FoldersCalledByWordsThatHoldTheSameFilesOfMachines) {
 }
 
 TEST(PathFacts, FilesCalledByWordsBehindTheirTool) {
-  EXPECT_EQ(hosts_of({"dmesg_ada.txt", "dmesg_curie.txt", "dmesg_dirac.txt"}, "kernel"),
-            (Names{"ada", "curie", "dirac"}));
-  EXPECT_EQ(hosts_of({"dmesg_ada.txt", "dmesg_curie.txt"}, "kernel"), (Names{"-", "-"}))
-      << "two may be anything";
-  EXPECT_EQ(hosts_of({"dmesg_full.txt", "dmesg_tail.txt", "dmesg_boot.txt"}, "kernel"),
-            (Names{"-", "-", "-"}));
-  EXPECT_EQ(hosts_of({"ada_dmesg.txt", "curie_dmesg.txt", "dirac_dmesg.txt"}, ""),
-            (Names{"-", "-", "-"}));
+  EXPECT_EQ(hosts_of({"hosts/curie/ps.txt", "dmesg_curie.txt", "dmesg_nvrm.txt"}, "kernel"),
+            (Names{"curie", "curie", "-"}));
+  EXPECT_EQ(hosts_of({"dmesg_alloc.txt", "dmesg_nvrm.txt", "dmesg_pcie.txt"}, "kernel"),
+            (Names{"-", "-", "-"}))
+      << "what they hold";
 }
 
 TEST(PathFacts, AFolderATool) {

@@ -25,12 +25,23 @@ void runs_rank(Facts& facts, std::int64_t rank, const char* host) {
   facts.ranks.push_back(row);
 }
 
+void broke(Facts& facts, const char* message) {
+  EventRow e;
+  e.role = Role::cascade;
+  e.message = message;
+  facts.events.push_back(e);
+}
+
 TEST(SharedAddress, WhoHasNoPartInTheJobHasItWrongly) {
   Facts facts;
   lists(facts, "rl-3", "10.4.7.23");
   lists(facts, "rl-9", "10.4.7.23");
   lists(facts, "rl-9", "10.4.8.59");
+  lists(facts, "rl-3", "10.4.8.23");
   runs_rank(facts, 0, "rl-3");
+  broke(facts, "Call to recv from 10.4.7.233<37413> failed : Connection reset by peer");
+  EXPECT_TRUE(shared_addresses(facts).empty()) << "nothing broke there";
+  broke(facts, "Call to recv from 10.4.7.23<37413> failed : Connection reset by peer");
   const auto found = shared_addresses(facts);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject, (Subject{SubjectKind::host, "rl-9"}));
@@ -39,6 +50,14 @@ TEST(SharedAddress, WhoHasNoPartInTheJobHasItWrongly) {
   runs_rank(facts, 1, "rl-9");
   EXPECT_EQ(shared_addresses(facts).at(0).subject,
             (Subject{SubjectKind::config, "address 10.4.7.23"}));
+}
+
+TEST(SharedAddress, OneMachineByTwoNames) {
+  Facts facts;
+  for (const char* host : {"n1", "trainer-0"})
+    for (const char* address : {"10.4.7.23", "10.4.8.23"}) lists(facts, host, address);
+  broke(facts, "Call to recv from 10.4.7.23<37413> failed : Connection reset by peer");
+  EXPECT_TRUE(shared_addresses(facts).empty());
 }
 
 TEST(SharedAddress, BridgesLoopsAndAddressesThatMoveAreNone) {

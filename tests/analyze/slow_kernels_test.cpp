@@ -43,6 +43,13 @@ TEST(SlowKernels, MoreWorkIsNoSlowerDevice) {
   EXPECT_FALSE(slow_kernels(times, Rank(3)));
 }
 
+TEST(SlowKernels, OneKernelAloneHasMoreToDo) {
+  auto times = eight_ranks(1, 3, 1.0);
+  for (KernelTime& one : times)
+    if (one.rank == Rank(3) && one.kernel == "gemm") one.ms *= 1.4;
+  EXPECT_FALSE(slow_kernels(times, Rank(3))) << "experts, sequences of other lengths";
+}
+
 TEST(SlowKernels, NothingBelowATenthNorBesideAnotherThatIsNear) {
   EXPECT_FALSE(slow_kernels(eight_ranks(1, 3, 1.05), Rank(3)));
   auto times = eight_ranks(1, 3, 1.5);

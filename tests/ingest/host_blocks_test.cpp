@@ -27,7 +27,8 @@ TEST(CommandHeading, NamesTheMachineAndWhatRanThere) {
 TEST(CommandHeading, BannersAndProseAreNone) {
   for (const char* line : {"=== llama3-8b: starting training ===", "### step-3: load the data",
                            "== rank 3 ==", "-- gx-07 --", "# see gx-07 for details",
-                           "ssh: connect to host gx-07 port 22: Connection refused", "### notes"})
+                           "ssh: connect to host gx-07 port 22: Connection refused", "### notes",
+                           "### eth0: ethtool -S eth0", "### H100: nvidia-smi -L"})
     EXPECT_EQ(heads(line), "-") << line;
 }
 
@@ -43,6 +44,21 @@ TEST(CommandHeading, TheLinesBelowAreTheMachines) {
                   "bond0.407@bond0  UP             10.40.7.23/24\n"
                   "### rl-b9\n# ip -br addr\nbond0.407@bond0  UP             10.40.7.23/24\n"),
             "rl-a3 10.40.7.23\nrl-b9 10.40.7.23\n");
+}
+
+// What looks like a heading and is not understood ends what the one before said.
+TEST(CommandHeading, ItHoldsUntilTheNextOfAnyKind) {
+  for (const char* other :
+       {"### ada: dmesg -T", "### 10.1.0.3: dmesg -T", "### [n02] dmesg", "### n02 - dmesg",
+        "2) n02: dmesg", "$ dmesg -T", "$ ssh 10.1.0.3 dmesg", "$ srun -w n02 dmesg",
+        "### n02: /usr/bin/dmesg", "op@head:~$ cat /var/log/remote/n02/kern.log"}) {
+    const Rows rows =
+        read_text("### n01: nvidia-smi -L\nGPU 0\n" + std::string(other) +
+                      "\nNVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n",
+                  "commands");
+    ASSERT_EQ(rows.events.size(), 1u) << other;
+    EXPECT_NE(rows.events[0].host, Host("n01")) << other;
+  }
 }
 
 }  // namespace

@@ -36,5 +36,12 @@ TEST(PingSizes, NothingWhereAllAreLostOrSome) {
   EXPECT_EQ(said(ping("10.5.2.11", 1472, 3) + ping("10.5.2.12", 8972, 0)), "");
 }
 
+TEST(PingSizes, NothingOfTheInternetNorOfTheSendersOwnPort) {
+  EXPECT_EQ(said(ping("8.8.8.8", 1472, 3) + ping("8.8.8.8", 8972, 0)), "");
+  std::string refused = ping("10.5.2.11", 8972, 0);
+  refused.insert(refused.find("---"), "ping: local error: message too long, mtu=1500\n");
+  EXPECT_EQ(said(ping("10.5.2.11", 1472, 3) + refused), "");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include <re2/re2.h>
+
 #include "analyze/facts/path_facts.hpp"
 #include "model/address.hpp"
 
@@ -55,10 +57,14 @@ std::vector<std::pair<std::string, Host>> container_names(const Facts& facts) {
       names_of[*node].insert(short_host(name));
     }
   }
+  // Two machines of one series may write into each other's files; a pod is called by its role.
+  static const re2::RE2 kPod(
+      R"(.*-(?:master|worker|launcher|leader|head|chief|trainer|server|replica)-\d+(?:-\w+)*)");
   std::vector<std::pair<std::string, Host>> out;
   for (const auto& [name, nodes] : nodes_of)
-    if (const Host& node = *nodes.begin();
-        nodes.size() == 1 && names_of[node].size() == 1 && name != node && !machines.contains(name))
+    if (const Host& node = *nodes.begin(); nodes.size() == 1 && names_of[node].size() == 1 &&
+                                           name != node && !machines.contains(name) &&
+                                           re2::RE2::FullMatch(name, kPod))
       out.emplace_back(name, node);
   return out;
 }

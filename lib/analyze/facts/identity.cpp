@@ -634,10 +634,6 @@ class Resolution {
       if (e.rank)
         if (const auto host = host_of(e.host, e.place))
           add_rank(*e.rank, host, e.local_rank, {}, {}, "log line");
-    // Headings of dumps that name both.
-    for (const auto& s : facts_.samples)
-      if (s.row.rank && s.row.host && !nameless_host(*s.row.host))
-        add_rank(*s.row.rank, names_.canonical(*s.row.host), s.row.local_rank, {}, {}, "dump");
     // Records of a rank that print its machine.
     for (const auto& s : facts_.series)
       if (s.rank && s.host && !nameless_host(*s.host))
@@ -658,6 +654,10 @@ class Resolution {
     exists(facts_.exits, "exit");
     exists(facts_.frontiers, "dump");
     exists(facts_.recorders, "dump");
+    // Whom a debug server asked, where nothing else places the rank: it may ask a proxy.
+    for (const IdentityRow& i : facts_.identities)
+      if (i.source == "debug server" && i.rank && i.host && !is_address(*i.host))
+        add_rank(Rank(*i.rank), names_.canonical(*i.host), {}, {}, {}, "dump");
     count_world_from_ranks();
   }
 

@@ -1,6 +1,7 @@
 #include "analyze/facts/job_pods.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <re2/re2.h>
 
@@ -78,6 +79,29 @@ JobPods::JobPods(const Facts& facts) {
         m != nullptr && m->text_kind == "kubernetes")
       see(object_of(e.message));
   see_roles(facts);
+  see_nodes(facts);
+}
+
+// Pods that are counted, on several machines on which the job speaks. What a cluster runs on every
+// machine for itself has letters drawn by chance in place of a number.
+void JobPods::see_nodes(const Facts& facts) {
+  static const re2::RE2 kCounted(R"(.*-\d+(?:-[a-z0-9]{5})?)");
+  std::set<Host> speakers;
+  for (const IdentityRow& i : facts.identities)
+    if (i.host && (i.rank || i.source.starts_with("nccl"))) speakers.insert(short_host(*i.host));
+  for (const RankRow& r : facts.ranks)
+    if (r.host) speakers.insert(short_host(*r.host));
+  std::map<std::string, std::set<Host>> nodes;
+  for (const IdentityRow& i : facts.identities)
+    if (i.source == "pod" && i.host && i.address &&
+        (speakers.empty() || speakers.contains(short_host(*i.host))) &&
+        re2::RE2::FullMatch(*i.address, kCounted))
+      nodes[pod_stem(*i.address)].insert(short_host(*i.host));
+  std::erase_if(nodes, [](const auto& one) { return one.second.size() < 2; });
+  // Where the job names no machine, only one workload may be it.
+  if (speakers.empty() && nodes.size() != 1) return;
+  for (const auto& [stem, hosts] : nodes)
+    if (stem.size() > 3) stems_.insert(stem);
 }
 
 // Output whose hosts are called after the roles of one job is of its pods, also where no line about

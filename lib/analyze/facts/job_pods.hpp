@@ -25,6 +25,7 @@ class JobPods {
 
  private:
   void see_roles(const Facts& facts);
+  void see_nodes(const Facts& facts);
 
   std::set<std::string> stems_;  // "titan-d34b" of titan-d34b-worker-13
 };

@@ -295,32 +295,20 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
   }
 }
 
-// The same of machines that are called by words: "dmesg_ada.txt", "dmesg_curie.txt". Three files of
-// which a machine has one each, or two of which one bears a name that is known.
+// The same of machines that are called by words: "dmesg_curie.txt", where another file is known to
+// be of curie. Of a word that nothing knows it may say what the file holds.
 void hosts_from_worded_files(std::vector<MemberRow>& members) {
-  constexpr std::size_t kLeastFiles = 3;
   std::set<std::string> known;
-  std::map<std::string, std::map<std::string, MemberRow*>> alike;  // by what surrounds the word
-  for (MemberRow& m : members) {
+  for (const MemberRow& m : members)
     if (m.host) known.insert(short_host(*m.host));
+  for (MemberRow& m : members) {
     if (m.host || !of_one_machine(m)) continue;
     for (const Part& p : parts_of(m.path)) {
       const std::string word = m.path.substr(p.begin, p.length);
-      const bool folder = p.begin + p.length < m.path.size() && m.path[p.begin + p.length] == '/';
       // The tool stands in the file's own name: what a folder of its own holds may be moments.
-      const std::size_t base = m.path.rfind('/') + 1;
-      if (folder || p.begin == base || word.size() < 3 || numbered(word) || other_series(word))
-        continue;
-      alike[m.path.substr(0, p.begin) + "*" + m.path.substr(p.begin + p.length)][word] = &m;
-    }
-  }
-  for (const auto& [around, words] : alike) {
-    const bool one_known =
-        std::ranges::any_of(words, [&](const auto& one) { return known.contains(one.first); });
-    if (words.size() < (one_known ? 2 : kLeastFiles)) continue;
-    for (const auto& [word, m] : words) {
-      m->host = Host(word);
-      m->attribution = "path, beside its siblings";
+      if (p.begin <= m.path.rfind('/') + 1 || !known.contains(word) || numbered(word)) continue;
+      m.host = Host(word);
+      m.attribution = "path, beside its siblings";
     }
   }
 }

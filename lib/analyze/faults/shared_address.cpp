@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include <re2/re2.h>
 
 #include "analyze/facts/job_life.hpp"
 #include "model/confidence.hpp"
@@ -14,20 +17,36 @@ namespace {
 
 // Of an interface that machines talk over: not of loops, link-local ones and containers' bridges.
 bool outward(const std::string& address) {
-  for (const std::string_view inner : {"127.", "169.254.", "172.17.", "0.", "192.168.122."})
+  for (const std::string_view inner : {"127.", "169.254.", "0.", "192.168.1", "192.168.2"})
     if (address.starts_with(inner)) return false;
-  return address.find(':') == std::string::npos;
+  static const re2::RE2 kBridges(R"(172\.(?:1[6-9]|2\d|3[01])\..*)");
+  return address.find(':') == std::string::npos && !re2::RE2::FullMatch(address, kBridges);
+}
+
+// Connections to it broke: the address stands in what ranks print of their ends.
+bool broke_at(const Facts& facts, const std::string& address) {
+  return std::ranges::any_of(facts.events, [&](const EventRow& e) {
+    if (e.role != Role::cascade) return false;
+    const std::size_t at = e.message.find(address);
+    return (at != std::string::npos &&
+            (at + address.size() == e.message.size() ||
+             !isdigit(static_cast<unsigned char>(e.message[at + address.size()])))) ||
+           e.peer == address;
+  });
 }
 
 }  // namespace
 
 std::vector<Finding> shared_addresses(const Facts& facts) {
   std::map<std::string, std::map<Host, const IdentityRow*>> holders;
+  std::map<Host, std::set<std::string>> lists;
   for (const IdentityRow& i : facts.identities) {
     const MemberRow* m = facts.member(i.place.member);
     if (i.source != "ip addr" || !i.address || !facts.counts(m) || !outward(*i.address)) continue;
     const std::optional<Host> host = i.host ? i.host : m->host;
-    if (host && !nameless_host(*host)) holders[*i.address].try_emplace(short_host(*host), &i);
+    if (!host || nameless_host(*host)) continue;
+    holders[*i.address].try_emplace(short_host(*host), &i);
+    lists[short_host(*host)].insert(*i.address);
   }
   // Where nothing lists the machines of the job, those that ran its ranks.
   std::vector<Host> job = hosts_of_job(facts);
@@ -44,6 +63,12 @@ std::vector<Finding> shared_addresses(const Facts& facts) {
     AddressFacts shared{.address = address};
     const auto& [one, one_says] = *hosts.begin();
     const auto& [two, two_says] = *std::next(hosts.begin());
+    // One machine by two names lists the same twice.
+    std::vector<std::string> both;
+    std::ranges::set_intersection(lists[one], lists[two], std::back_inserter(both));
+    if (both.size() > 1 || lists[one].size() < 2 || lists[two].size() < 2 ||
+        !broke_at(facts, address))
+      continue;
     const bool one_in = std::ranges::binary_search(job, one),
                two_in = std::ranges::binary_search(job, two);
     if (one_in != two_in) {

@@ -46,18 +46,10 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
   for (const ProgressSpan& p : spans)
     if (p.first_nan && p.first_nan->iteration && p.last_good)
       see({p.member, *p.first_nan->iteration, p.first_nan->time_ns, p.first_nan->place, ""});
-  // A line that does not say in which iteration: the one after the last that its log printed.
-  std::map<MemberId, std::int64_t> last;
-  for (const ProgressSpan& p : spans)
-    if (p.last.iteration) last[p.member] = std::max(last[p.member], *p.last.iteration);
-  for (const EventRow& e : facts.events) {
-    if (!e.traits.has(Trait::nan_stop)) continue;
-    const auto printed = last.find(e.place.member);
-    if (const auto iteration = iteration_in(e.message))
-      see({e.place.member, *iteration, e.time_ns, e.place, e.message});
-    else if (printed != last.end())
-      see({e.place.member, printed->second, e.time_ns, e.place, e.message});
-  }
+  for (const EventRow& e : facts.events)
+    if (e.traits.has(Trait::nan_stop))
+      if (const auto iteration = iteration_in(e.message))
+        see({e.place.member, *iteration, e.time_ns, e.place, e.message});
   std::vector<Gone> gone;
   for (const ProgressSpan& p : spans)
     if (const auto at = out.find(p.member);
@@ -73,7 +65,9 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
 bool other_run(const Facts& facts, const Gone& a, const Gone& b) {
   const MemberRow* one = facts.member(a.member);
   const MemberRow* two = facts.member(b.member);
-  if (a.time && b.time && std::abs(*a.time - *b.time) > kApart) return true;
+  // A copy whose clock is of another zone is no other run.
+  if (a.time && b.time && std::abs(*a.time - *b.time) > kApart && !zones_apart(*a.time, *b.time))
+    return true;
   return one->attempt && two->attempt && *one->attempt != *two->attempt;
 }
 

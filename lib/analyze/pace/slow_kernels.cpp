@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t kLeastOthers = 3;
 constexpr double kSameLaunches = 0.02;  // a step at the border of a trace may miss some
 constexpr double kLeastKnown = 0.5, kLeastSlower = 1.1;
+// A slow device slows all that it computes, more or less: kernels whose time depends on their data
+// (experts, sequences of different lengths) are slower alone.
+constexpr double kOfTheFactor = 0.4, kLeastOfTime = 0.05;
 constexpr std::string_view kTimeName = "kernel_time", kLaunchesName = "kernel_launches";
 
 struct Compared {
@@ -90,7 +93,13 @@ std::optional<SlowKernels> slow_kernels(std::span<const KernelTime> times, Rank 
     if (!longest || held->ms > longest->ms) longest = held;
   }
   if (!longest || compared < kLeastKnown * known) return std::nullopt;
+  const std::vector<std::pair<double, double>> each = factors;
+  const std::size_t compared_kernels = each.size();
   const double factor = middle(std::move(factors));
+  const auto lags = [&](const auto& one) {
+    return one.second >= kLeastOfTime * known && one.first - 1 < kOfTheFactor * (factor - 1);
+  };
+  if (compared_kernels < 2 || std::ranges::any_of(each, lags)) return std::nullopt;
   if (factor < kLeastSlower || middle(std::move(next)) - 1 > (factor - 1) / 2) return std::nullopt;
   return SlowKernels{factor, longest->kernel, longest->ms, longest->others_ms};
 }

@@ -27,8 +27,11 @@ bool rule(std::string_view text) {
 bool machine(std::string_view name) {
   static const re2::RE2 kName(R"([A-Za-z][A-Za-z0-9.-]*\d[A-Za-z0-9.-]*)");
   static const re2::RE2 kOther(
-      R"((?i)(?:epoch|step|iter(?:ation)?|rank|local|gpu|cuda|device|layer|stage|phase|round|test|part|section|attempt|run|trial|job|task|pid|thread|frame|page|slide|v)[-_]?\d.*)");
+      R"((?i)(?:rtx|cuda|driver|day|week|eth|en[ops]|ib|bond|rail|nvme|mlx|rdma|roce|hsn|sd|md|vlan|bridge|docker|veth|tap|llama|gpt|qwen|epoch|step|iter(?:ation)?|rank|local|gpu|cuda|device|layer|stage|phase|round|test|part|section|attempt|run|trial|job|task|pid|thread|frame|page|slide|v)[-_]?\d.*)");
+  static const re2::RE2 kModel(
+      R"((?i)(?:a10|a30|a40|a100|a800|h20|h100|h200|h800|b100|b200|b300|l4|l40s?|v100|t4|gb200|gb300|gh200|mi\d{3}x?))");
   const re2::StringPiece text(name.data(), name.size());
+  if (re2::RE2::FullMatch(text, kModel)) return false;
   return name.size() <= kLongestBlockHost && re2::RE2::FullMatch(text, kName) &&
          !re2::RE2::FullMatch(text, kOther);
 }
@@ -92,32 +95,56 @@ Outcome read_host_blocks(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-// A name alone is a heading where a command follows it.
-class BareHeading final : public Assembler {
+// Whose the lines are, as far as headings say: what looks like one and is not understood ends what
+// the one before said.
+class CommandBlocks final : public Kept {
  public:
-  explicit BareHeading(std::string name) : name_(std::move(name)) {}
-  Step feed(const TextLine& line, Reading& reading) override {
-    if (prompted(line.raw)) reading.current_host = name_;
-    return Step::not_mine;
-  }
   void finish(Reading&) override {}
-  std::uint64_t most_lines() const override { return 1; }
-
- private:
-  std::string name_;
+  bool ours = false;  // the host that lines have is that of a heading of this kind
+  std::string host;
+  bool bare = false;  // of a name alone: commands behind prompts follow it
+  std::string pending;
 };
 
-Outcome read_own_heading(const TextLine& line, Reading& reading) {
-  const CommandHeading heading = command_heading(line.raw);
-  if (heading.host.empty()) return {};
-  if (heading.bare) return {false, std::make_unique<BareHeading>(heading.host), {}};
-  reading.current_host = heading.host;
-  return {true, nullptr, {}};
+// Of another machine or another command, in words that are not known.
+bool like_heading(std::string_view text) {
+  static const re2::RE2 kLike(
+      R"((?:#{2,6} ?|={2,} |-{2,} |>{2,} |\*{2,} |\d{1,2}\) |\$ |\[[A-Za-z][\w.-]*\d[\w.-]*\]|[\w.-]+@[\w.-]+[:~ ].*[$#] ).*)");
+  return text.size() <= 160 &&
+         (prompted(text) || re2::RE2::FullMatch({text.data(), text.size()}, kLike));
 }
 
-constexpr std::string_view kOwnHeadingWords[] = {
-    " nvidia-smi", " ipmitool ", " ethtool -", " journalctl", " dmesg -", " lspci -", " ibstat",
-    " mlxlink ",   " dcgmi ",    " nvme list", " nvme smart", " py-spy ", " numactl"};
+Outcome read_own_heading(const TextLine& line, Reading& reading) {
+  CommandBlocks& blocks = reading.keep<CommandBlocks>();
+  const std::string_view text = line::trimmed(line.raw.substr(0, 512));
+  const auto belongs_to = [&](const std::string& host, bool bare) {
+    reading.current_host = host;
+    blocks.host = host;
+    blocks.ours = !host.empty();
+    blocks.bare = bare;
+    blocks.pending.clear();
+  };
+  if (blocks.ours && reading.current_host != blocks.host) blocks.ours = false;  // a prompt's since
+  if (const CommandHeading heading = command_heading(line.raw); !heading.host.empty()) {
+    if (blocks.ours || heading.bare) belongs_to("", false);
+    if (heading.bare)
+      blocks.pending = heading.host;
+    else
+      belongs_to(heading.host, false);
+    return {!heading.bare, nullptr, {}};
+  }
+  if (!blocks.pending.empty() && !text.empty()) {
+    if (prompted(line.raw)) {
+      belongs_to(blocks.pending, true);
+      return {};
+    }
+    blocks.pending.clear();
+  }
+  if (blocks.ours && like_heading(text) && !(blocks.bare && prompted(line.raw)))
+    belongs_to("", false);
+  return {};
+}
+
 constexpr std::string_view kHostBlocksWords[] = {"---------------",
                                                  "CHANGED | rc=", "SUCCESS | rc=", "FAILED | rc="};
 
@@ -151,7 +178,9 @@ bool prompted(std::string_view raw) {
 extern const Recogniser kHostBlocks, kOwnHeadings;
 constinit const Recogniser kOwnHeadings{"command-headings",
                                         "headings and ssh commands above what was run on a machine",
-                                        kOwnHeadingWords, read_own_heading, "commands"};
+                                        {},
+                                        read_own_heading,
+                                        "commands"};
 constinit const Recogniser kHostBlocks{
     "host-blocks", "dshbak, clush -b, Ansible: whose the lines below a heading are",
     kHostBlocksWords, read_host_blocks};

@@ -247,27 +247,26 @@ bool search_result(const Head& head) {
   });
 }
 
-// What several commands printed, each below a heading with the machine.
-bool commands(const Head& head) {
-  constexpr int kFirst = 16;
-  bool found = false, bare = false;
-  int lines = 0;
-  each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
-    if (trimmed(text).empty()) return true;
-    found = bare && prompted(text);
-    const CommandHeading heading = command_heading(text);
-    bare = heading.bare;
-    found = found || (!heading.host.empty() && !bare);
-    return !found && ++lines < kFirst;
-  });
-  return found;
-}
-
 bool source_code(const Head& head) {
   return ends(head.base(),
               {".py",  ".pyx", ".cc",   ".cpp",  ".cu",    ".cuh",   ".c",      ".h",
                ".hpp", ".sh",  ".bash", ".md",   ".rst",   ".ipynb", ".html",   ".js",
                ".ts",  ".go",  ".rs",   ".java", ".patch", ".diff",  ".sbatch", ".slurm"});
+}
+
+// What several commands printed, each below a heading with the machine.
+bool commands(const Head& head) {
+  constexpr int kFirst = 16;  // lines in which the first heading stands
+  int headings = 0, lines = 0;
+  bool bare = false;
+  each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
+    if (trimmed(text).empty()) return true;
+    const CommandHeading heading = command_heading(text);
+    headings += (bare && prompted(text)) || (!heading.host.empty() && !heading.bare);
+    bare = heading.bare;
+    return headings < 2 && (headings > 0 || ++lines < kFirst);
+  });
+  return headings > 1 && !source_code(head);
 }
 
 bool configuration(const Head& head) {
@@ -310,12 +309,12 @@ constexpr TextKind kKinds[] = {
     {"rdma-devices", "ibstat, ibv_devinfo, ibstatus", "rdma", rdma_devices},
     {"kubectl-describe", "kubectl describe pod, kubectl get events", "kubernetes",
      kubectl_describe},
+    {"commands", "what commands printed, below headings with the machine", "commands", commands},
     {"ipmi-sel", "ipmitool sel list and elist", "bmc", ipmi_sel},
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
     {"source", "programs, scripts and prose: no log", "source", source_code},
     {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
     {"slurm-accounting", "sacct by itself", "slurm", slurm_accounting},
-    {"commands", "what commands printed, below headings with the machine", "commands", commands},
     {"search-result", "lines that grep found in logs", "", search_result},
     {"slurm-controller", "slurmctld.log", "scheduler", slurm_controller},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},

@@ -273,6 +273,9 @@ Outcome read_clock_words(const TextLine& line, Reading& reading) {
 Outcome read_name_words(const TextLine& line, Reading& reading) {
   static const re2::RE2 kAddress(
       R"(^\s*(?:\d+: \S+\s+)?inet6? ([0-9a-fA-F.:]+)/\d+ .*scope global)");
+  // Of a network inside of the machine: the same everywhere.
+  static const re2::RE2 kInner(
+      R"((?:docker|br-|virbr|cni|flannel|cali|veth|vxlan|tmfifo|usb|podman|lxc|lxd|nodelocal|kube-)\S*\s*$)");
   // "bond0.407@bond0  UP  10.40.7.23/24" of `ip -br addr`, and netplan's files.
   static const re2::RE2 kBrief(
       R"(^(?:(?:eno|ens|enp|eth|bond|ib|rail|rdma|roce|gpu|hsn|p\d|net)[\w.@-]*)\s+UP\s+((?:\d{1,3}\.){3}\d{1,3})/\d)");
@@ -284,7 +287,8 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   IdentityRow row;
   row.place = line.place;
   std::string value;
-  if (re2::RE2::PartialMatch(host_piece(text), kAddress, &value) ||
+  if ((re2::RE2::PartialMatch(host_piece(text), kAddress, &value) &&
+       !re2::RE2::PartialMatch(host_piece(text), kInner)) ||
       re2::RE2::PartialMatch(host_piece(text), kBrief, &value) ||
       re2::RE2::PartialMatch(host_piece(text), kNetplan, &value)) {
     row.source = "ip addr";

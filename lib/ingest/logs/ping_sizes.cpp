@@ -2,7 +2,6 @@
 // carry large ones: small ones all arrive, large ones never do. What a job sends is large.
 //
 //   PING 10.21.2.11 (10.21.2.11) from 10.21.1.11 rdma0: 8972(9000) bytes of data.
-//   ping: local error: message too long, mtu=1500
 //   3 packets transmitted, 0 received, 100% packet loss, time 2046ms
 #include <map>
 
@@ -20,10 +19,17 @@ namespace {
 constexpr std::size_t kMostTargets = 10'000;
 constexpr std::int64_t kLarge = 1501;  // bytes, with headers: more than Ethernet carries by default
 
+// Of a network of the site's own: what the internet carries is nobody's setting.
+bool of_the_site(std::string_view target) {
+  static const re2::RE2 kPrivate(R"((?:10|172\.(?:1[6-9]|2\d|3[01])|192\.168)\.[\d.]+)");
+  return re2::RE2::FullMatch({target.data(), target.size()}, kPrivate);
+}
+
 class PingSizes final : public Kept {
  public:
-  void begin(std::string target, std::int64_t size, const Place& place) {
-    target_ = std::move(target);
+  // from: the address and interface that it is sent from, if that is printed.
+  void begin(std::string target, std::string from, std::int64_t size, const Place& place) {
+    target_ = of_the_site(target) ? std::move(target) + "|" + std::move(from) : std::string();
     size_ = size;
     place_ = place;
   }
@@ -36,6 +42,8 @@ class PingSizes final : public Kept {
     if (received == 0 && (to.lost == 0 || size_ < to.lost)) to.lost = size_, to.place = place_;
     target_.clear();
   }
+  // The sender's own interface refused it: no path is at fault.
+  void refused() { target_.clear(); }
   // One line for all: what they have in common is the path.
   void finish(Reading& reading) override {
     std::string targets;
@@ -43,7 +51,8 @@ class PingSizes final : public Kept {
     for (const auto& [name, to] : targets_) {
       if (to.arrives == 0 || to.lost < kLarge || to.arrives >= to.lost) continue;
       if (first == nullptr) first = &to;
-      if (targets.size() < 128) targets += (targets.empty() ? "" : ", ") + name;
+      if (targets.size() < 128)
+        targets += (targets.empty() ? "" : ", ") + name.substr(0, name.find('|'));
     }
     if (first == nullptr) return;
     line::Line said;
@@ -65,14 +74,19 @@ class PingSizes final : public Kept {
 };
 
 Outcome read_ping(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kHead(R"(PING (\S+) \([^)]*\).*\b\d+\((\d+)\) bytes of data)"),
+  static const re2::RE2 kHead(
+      R"(PING (?:\S+) \(([^)]*)\)(?: from ([^:]*):)?.*\b\d+\((\d+)\) bytes of data)"),
       kSum(R"((\d+) packets transmitted, (\d+) received)");
   const std::string_view text = line::trimmed(line.raw.substr(0, 512));
   const re2::StringPiece piece(text.data(), text.size());
-  std::string target;
+  std::string target, from;
   std::int64_t one = 0, two = 0;
-  if (re2::RE2::PartialMatch(piece, kHead, &target, &one)) {
-    reading.keep<PingSizes>().begin(std::move(target), one, line.place);
+  if (re2::RE2::PartialMatch(piece, kHead, &target, &from, &one)) {
+    reading.keep<PingSizes>().begin(std::move(target), std::move(from), one, line.place);
+    return {true};
+  }
+  if (text.find("message too long") != std::string_view::npos) {
+    reading.keep<PingSizes>().refused();
     return {true};
   }
   if (!re2::RE2::PartialMatch(piece, kSum, &one, &two)) return {};
@@ -80,7 +94,8 @@ Outcome read_ping(const TextLine& line, Reading& reading) {
   return {true};
 }
 
-constexpr std::string_view kPingWords[] = {"bytes of data", "packets transmitted"};
+constexpr std::string_view kPingWords[] = {"bytes of data", "packets transmitted",
+                                           "ping: local error: "};
 
 }  // namespace
 

@@ -51,7 +51,11 @@ Outcome read_dump_heading(const TextLine& line, Reading& reading) {
   // ===".
   static const re2::RE2 kAsked(R"(\bhttp://([\w.-]+):\d+/handler/)");
   std::string host;
-  if (heading.rank && re2::RE2::PartialMatch(piece, kAsked, &host)) heading.host = Host(host);
+  if (heading.rank && re2::RE2::PartialMatch(piece, kAsked, &host))
+    reading.sink.put(IdentityRow{.place = line.place,
+                                 .source = "debug server",
+                                 .host = Host(host),
+                                 .rank = number_of(*heading.rank)});
   return {heading.rank || heading.local_rank};
 }
 

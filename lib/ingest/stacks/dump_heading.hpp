@@ -13,13 +13,12 @@ class DumpHeading final : public Kept {
  public:
   void finish(Reading&) override {}
   void begin_process() {
-    if (used_) rank.reset(), local_rank.reset(), host.reset();
+    if (used_) rank.reset(), local_rank.reset();
     used_ = true;
   }
-  void begin_heading() { rank.reset(), local_rank.reset(), host.reset(), used_ = false; }
+  void begin_heading() { rank.reset(), local_rank.reset(), used_ = false; }
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
-  std::optional<Host> host;
 
  private:
   bool used_ = false;

@@ -132,7 +132,6 @@ class PyspyAssembler final : public Assembler {
       heading.begin_process();
       process_.rank = heading.rank;
       process_.local_rank = heading.local_rank;
-      if (!process_.host) process_.host = heading.host;
       process_.pid = *pid_;
       process_.command = command_;
       have_process_ = true;

@@ -104,7 +104,6 @@ StackRow stack_row(const TextLine& head, std::string_view source, Reading& readi
     row.rank = heading.rank;
     row.local_rank = heading.local_rank;
   }
-  if (!row.host) row.host = heading.host;
   return row;
 }
 

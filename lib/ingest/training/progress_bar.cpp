@@ -45,6 +45,8 @@ class Bars final : public Kept {
     }
     if (total == 0) {  // not known: an epoch ends where the next begins
       if (at == one->last) return true;
+      // Ranks that draw into one log fall back by a few.
+      if (at < one->last && 2 * at > one->last) return true;
       if (at < one->last) one->base = one->base < kFarthest ? one->base + one->last : 0;
     } else if (epoch && *epoch < kFarthest / total) {
       if (one->base == *epoch * total && at == one->last) return true;
