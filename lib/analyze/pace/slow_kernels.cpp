@@ -93,13 +93,11 @@ std::optional<SlowKernels> slow_kernels(std::span<const KernelTime> times, Rank 
     if (!longest || held->ms > longest->ms) longest = held;
   }
   if (!longest || compared < kLeastKnown * known) return std::nullopt;
-  const std::vector<std::pair<double, double>> each = factors;
-  const std::size_t compared_kernels = each.size();
-  const double factor = middle(std::move(factors));
+  const double factor = middle(factors);
   const auto lags = [&](const auto& one) {
     return one.second >= kLeastOfTime * known && one.first - 1 < kOfTheFactor * (factor - 1);
   };
-  if (compared_kernels < 2 || std::ranges::any_of(each, lags)) return std::nullopt;
+  if (factors.size() < 2 || std::ranges::any_of(factors, lags)) return std::nullopt;
   if (factor < kLeastSlower || middle(std::move(next)) - 1 > (factor - 1) / 2) return std::nullopt;
   return SlowKernels{factor, longest->kernel, longest->ms, longest->others_ms};
 }

@@ -100,8 +100,7 @@ Outcome read_host_blocks(const TextLine& line, Reading& reading) {
 class CommandBlocks final : public Kept {
  public:
   void finish(Reading&) override {}
-  bool ours = false;  // the host that lines have is that of a heading of this kind
-  std::string host;
+  std::string host;   // that lines have by a heading of this kind; "" none
   bool bare = false;  // of a name alone: commands behind prompts follow it
   std::string pending;
 };
@@ -120,17 +119,13 @@ Outcome read_own_heading(const TextLine& line, Reading& reading) {
   const auto belongs_to = [&](const std::string& host, bool bare) {
     reading.current_host = host;
     blocks.host = host;
-    blocks.ours = !host.empty();
     blocks.bare = bare;
     blocks.pending.clear();
   };
-  if (blocks.ours && reading.current_host != blocks.host) blocks.ours = false;  // a prompt's since
+  if (reading.current_host != blocks.host) blocks.host.clear();  // a prompt's since
   if (const CommandHeading heading = command_heading(line.raw); !heading.host.empty()) {
-    if (blocks.ours || heading.bare) belongs_to("", false);
-    if (heading.bare)
-      blocks.pending = heading.host;
-    else
-      belongs_to(heading.host, false);
+    belongs_to(heading.bare ? "" : heading.host, false);
+    if (heading.bare) blocks.pending = heading.host;
     return {!heading.bare, nullptr, {}};
   }
   if (!blocks.pending.empty() && !text.empty()) {
@@ -140,7 +135,7 @@ Outcome read_own_heading(const TextLine& line, Reading& reading) {
     }
     blocks.pending.clear();
   }
-  if (blocks.ours && like_heading(text) && !(blocks.bare && prompted(line.raw)))
+  if (!blocks.host.empty() && like_heading(text) && !(blocks.bare && prompted(line.raw)))
     belongs_to("", false);
   return {};
 }
