@@ -14,6 +14,7 @@
 #include <re2/re2.h>
 
 #include "line/digit.hpp"
+#include "line/loose_time.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
 #include "model/contains.hpp"
@@ -679,6 +680,17 @@ bool peel_after_date(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// What no other form is, of loggers that somebody wrote himself.
+bool peel_loose(Cursor& c, Habit habit, Prefix& prefix) {
+  if (prefix.time.clock != Clock::none) return false;
+  Timestamp stamp;
+  const LooseTime found = parse_loose(c.rest(), stamp);
+  if (found.used == 0 || !(found.sure || habit.loose_time)) return false;
+  c.at += found.used;
+  keep_time(prefix, stamp);
+  return true;
+}
+
 // "stderr: " · "  3: " (srun -l) · "retraining/0 " (torchx) · "kernel: "
 bool peel_words(Cursor& c, Prefix& prefix) {
   Cursor p = c;
@@ -992,24 +1004,26 @@ void peel(std::string_view raw, Habit habit, Line& line) {
       case '[':
         peeled = peel_launcher_bracket(p, line.prefix) || peel_host_and_rank(p, line.prefix) ||
                  peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) ||
-                 peel_boot_time(p, line.prefix) || peel_logger_field(p, line.prefix) ||
-                 peel_glog(p, line.prefix);
+                 peel_loose(p, habit, line.prefix) || peel_boot_time(p, line.prefix) ||
+                 peel_logger_field(p, line.prefix) || peel_glog(p, line.prefix);
         break;
-      case '<': peeled = peel_priority(p, line.prefix); break;
-      case '(': peeled = peel_ray(p, line.prefix); break;
+      case '<': peeled = peel_priority(p, line.prefix) || peel_loose(p, habit, line.prefix); break;
+      case '(': peeled = peel_ray(p, line.prefix) || peel_loose(p, habit, line.prefix); break;
       case '|': peeled = peel_after_date(p, line.prefix); break;
       default:
         if (digit(p.peek()))
           peeled = peel_iso(p, line.prefix) || peel_unix_time(p, line.prefix) ||
-                   peel_kmsg(p, line.prefix) || peel_syslog(p, line.prefix) ||
-                   peel_after_date(p, line.prefix) || peel_words(p, line.prefix);
+                   peel_kmsg(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
+                   peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) ||
+                   peel_words(p, line.prefix);
         else if (indented && line.prefix.kernel)
           peeled = false;  // the indentation of a call trace
         else
           peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) ||
                    peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) ||
                    peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
-                   (depth == 0 && peel_habit(p, habit, line.prefix));
+                   (depth == 0 && peel_habit(p, habit, line.prefix)) ||
+                   peel_loose(p, habit, line.prefix);
     }
     if (!peeled) break;
     c = p;
@@ -1110,6 +1124,29 @@ class WordedHosts {
   std::set<std::string_view> words_;
 };
 
+// Whether lines begin with a time of a form that may be something else: enough of them, and in
+// order.
+class LooseTimes {
+ public:
+  void take(std::string_view text) {
+    Timestamp stamp;
+    const LooseTime found = parse_loose(text, stamp);
+    if (found.used == 0 || found.sure) return;
+    in_order_ += lines_ > 0 && stamp.ns >= last_;
+    last_ = stamp.ns;
+    ++lines_;
+  }
+  bool are_times(int lines) const {
+    constexpr int kLeast = 3, kShare = 30, kInOrder = 95;  // percent
+    return lines_ >= kLeast && lines_ * 100 >= lines * kShare &&
+           in_order_ * 100 >= (lines_ - 1) * kInOrder;
+  }
+
+ private:
+  int lines_ = 0, in_order_ = 0;
+  Nanoseconds last_ = 0;
+};
+
 }  // namespace
 
 Habit habit_of(std::string_view head) {
@@ -1117,6 +1154,7 @@ Habit habit_of(std::string_view head) {
   int lines = 0;
   int prefixed = 0;
   WordedHosts siblings;
+  LooseTimes loose;
   int composed = 0;
   std::map<std::string_view, int> pods, containers;  // the first two words
   std::string_view rest = head;
@@ -1126,6 +1164,7 @@ Habit habit_of(std::string_view head) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     ++lines;
+    loose.take(text);
     Cursor c{text};
     const std::string_view host = c.word(host_char);
     const bool numbered = std::ranges::any_of(host, digit) && !host.empty() && alpha(host[0]);
@@ -1144,6 +1183,7 @@ Habit habit_of(std::string_view head) {
     if (numbered && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
     if (!numbered) siblings.take(host, c);
   }
+  habit.loose_time = loose.are_times(lines);
   // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
   habit.host_prefix = lines >= 3 && (prefixed * 100 >= lines * 95 || siblings.hosts(lines, head));
   habit.compose_prefix = lines >= 3 && composed * 100 >= lines * 95;

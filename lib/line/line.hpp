@@ -45,6 +45,7 @@ struct Habit {
   bool host_prefix = false;     // pdsh: every line begins with "host: "
   bool compose_prefix = false;  // docker compose: every line begins with "service  | "
   bool stern_prefix = false;    // stern: every line begins with "pod container "
+  bool loose_time = false;      // what many lines begin with is a time (loose_time.hpp)
 };
 
 // One line (without its line end) into message and prefix.
