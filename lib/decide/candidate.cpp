@@ -34,6 +34,15 @@ bool went_on(const Case& incident, const DecideParams& params, const Finding& f)
                             *f.end + f.uncertainty + params.went_on < *incident.last_progress);
 }
 
+bool survived(const Case& incident, const Finding& f) {
+  constexpr Nanoseconds kLong = 30 * kMinute;
+  const auto& end = f.end ? f.end : f.start;
+  return end && incident.last_progress && incident.last_step &&
+         *end + f.uncertainty + kLong < *incident.last_progress &&
+         std::ranges::any_of(
+             f.evidence, [&](const Evidence& e) { return e.member == incident.last_step->member; });
+}
+
 bool leads_to(const Finding& cause, const std::string& event_class) {
   for (const std::string& one : cause.leads_to)
     if (one == event_class ||

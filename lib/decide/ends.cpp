@@ -138,7 +138,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired || f.severity < Severity::distributed ||
         f.analysis != Analysis::classify || f.role == Role::confirmation || counters_of_switch(f) ||
-        surroundings.count(&f) > 0 || f.symptom == Symptom::nan_value ||
+        surroundings.count(&f) > 0 || f.symptom == Symptom::nan_value || survived(w.incident, f) ||
         (f.role == Role::cascade && !f.start && went_on(w.incident, w.params, f)) ||
         (word != nullptr && ended_with(w, f, *word)) ||
         (f.cause == CauseKind::outside && before_this_run(w.incident.history, f)))
@@ -322,7 +322,7 @@ static Answer slow_at_the_end(Walk& w, const Finding& tail) {
 Answer no_failure(Walk& w) {
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   for (const Finding& f : w.incident.findings)
-    if (scheduler_word(f) && !before_this_run(w.incident.history, f))
+    if (scheduler_word(f) && !before_this_run(w.incident.history, f) && !survived(w.incident, f))
       return ruled_out(say(Phrase::scheduler_ended_this_run));
   if (loss_that_stayed_high(w) != nullptr) return ruled_out(say(Phrase::loss_jumped));
   std::vector<const Finding*> leads = strongest_leads(w);

@@ -86,8 +86,10 @@ class Asking {
   }
 
   void run() {
-    ask_for_times();
-    ask_for_output();
+    if (!slow()) {  // nothing failed: no words are the last ones
+      ask_for_times();
+      ask_for_output();
+    }
     if (hang_) ask_for_dumps();
     if (w_.verdict.symptom != Symptom::nan_value) ask_for_kernel_logs();
     ask_for_metrics();

@@ -75,8 +75,8 @@ void Witnesses::collect(const Finding& f) {
   const auto kind = f.cause;
   if ((kind == CauseKind::resource || kind == CauseKind::shared ||
        kind == CauseKind::environment) &&
-      f.role == Role::root && f.origin == Origin::any && f.hosts.size() == 1)
-    lost_there_[f.hosts.front()].push_back(&f);
+      f.role == Role::root && f.origin == Origin::any && f.hosts.size() <= 1)
+    lost_there_[f.hosts.empty() ? Host() : f.hosts.front()].push_back(&f);
   if (!told_by_program(f) && !f.traits.has(Trait::node_missed) && f.analysis != Analysis::hang &&
       f.analysis != Analysis::root_diag && f.analysis != Analysis::silence)
     return;
@@ -141,18 +141,32 @@ bool Witnesses::links_break_everywhere() const {
 
 // The job's word for what it lost there, which a program takes for a limit or for remote storage: a
 // worker that died of a bus error, where the kernel says which program's memory failed; a file that
-// only this machine could not read, where its own disk failed.
+// this machine could not read, or nobody says which, where its own disk failed.
 bool Witnesses::took_away(const Finding& f) const {
   const auto* line = std::get_if<LineFacts>(&f.facts);
-  const auto lost = lost_there_.find(*f.host);
-  if (line == nullptr || lost == lost_there_.end()) return false;
-  return std::ranges::any_of(lost->second, [&](const Finding* l) {
+  if (line == nullptr) return false;
+  const auto by = [&](const Finding* l) {
     // What nobody had missed for longer than any time-out is another matter.
     const bool apart =
         f.end && l->start && *f.end + f.uncertainty + kLongAgo < *l->start - l->uncertainty;
     return l != &f && !apart && leads_to(f, l->event_class) &&
            (line->names_trainer || l->cause != CauseKind::resource);
-  });
+  };
+  const auto there = lost_there_.find(*f.host), somewhere = lost_there_.find(Host());
+  if (there != lost_there_.end() && std::ranges::any_of(there->second, by)) return true;
+  return somewhere != lost_there_.end() &&
+         std::ranges::any_of(somewhere->second, [&](const Finding* l) {
+           return by(l) && l->cause != CauseKind::resource && alone_with(f, *l);
+         });
+}
+
+// Of several machines whose kernels were asked, it alone reports what leads to that.
+bool Witnesses::alone_with(const Finding& f, const Finding& lost) const {
+  return incident_.holds.kernel_logs.size() > 1 &&
+         std::ranges::none_of(incident_.findings, [&](const Finding& other) {
+           return other.outcome == Outcome::fired && other.host && other.host != f.host &&
+                  leads_to(other, lost.event_class);
+         });
 }
 
 // The kernel names a process by its number, and that is one of the job's. Small ones are of

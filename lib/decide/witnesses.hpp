@@ -27,6 +27,7 @@ class Witnesses {
   bool of_own_process(const Finding& f) const;
   bool of_lost_process(const Finding& f) const;
   bool took_away(const Finding& f) const;
+  bool alone_with(const Finding& f, const Finding& lost) const;
   bool links_break_everywhere() const;
 
   const Case& incident_;
@@ -35,7 +36,7 @@ class Witnesses {
   std::set<Host> killed_, crashed_;        // hosts on which a process ended so
   // What may corroborate, by host; two are enough.
   std::map<std::string, std::set<const Finding*>> by_host_;
-  // What ran out or failed, by the job's word.
+  // What ran out or failed, by the job's word; under no host what nobody places.
   std::map<Host, std::vector<const Finding*>> lost_there_;
   // Numbers of processes that the job says were killed.
   std::map<std::string, std::set<Host>> lost_processes_;

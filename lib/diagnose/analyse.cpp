@@ -15,6 +15,7 @@
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/hang_pictures.hpp"
+#include "analyze/metrics/snapshots.hpp"
 #include "analyze/metrics/metric_panels.hpp"
 #include "analyze/faults/settings_picture.hpp"
 #include "analyze/pace/slow.hpp"
@@ -93,15 +94,17 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   CULPRIT_CHECK(keep(Analysis::stacks, analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(
       keep(Analysis::hang, analyze::hang(facts, topology, signals, collectives, stacks, all)));
-  const analyze::DriftReport drift =
-      analyze::compare_settings(facts, rules::DriftRules::built_in());
-  std::vector<Finding> settings = analyze::drift_findings(drift, facts);
-  std::ranges::move(analyze::shared_addresses(facts), std::back_inserter(settings));
-  CULPRIT_CHECK(keep(Analysis::drift, std::move(settings)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
   const analyze::IncidentMetrics metrics = metrics_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
+  const analyze::DriftReport drift =
+      analyze::compare_settings(facts, rules::DriftRules::built_in());
+  std::vector<Finding> settings = analyze::drift_findings(drift, facts);
+  std::ranges::move(analyze::shared_addresses(facts), std::back_inserter(settings));
+  if (pace.report.intervals.empty())
+    std::ranges::move(analyze::held_devices(outliers), std::back_inserter(settings));
+  CULPRIT_CHECK(keep(Analysis::drift, std::move(settings)));
   if (pictures != nullptr)
     *pictures = {chart_of(pace),
                  time_parts(facts, pace),

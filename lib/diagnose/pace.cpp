@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -75,10 +76,30 @@ class Units {
   std::map<MemberId, double> of_member_;
 };
 
+// Which step was the last when something was said of a time, and of no step.
+class StepClock {
+ public:
+  explicit StepClock(const analyze::JobSteps& steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (steps.time[i] != kNoValue) at_.emplace_back(steps.time[i], steps.iteration[i]);
+    sort_rows(at_);
+  }
+  std::int64_t step_of(const SeriesPoints& points, std::size_t i) const {
+    if (i < points.steps.size() && points.steps[i] != kNoValue) return points.steps[i];
+    const std::int64_t time = i < points.times.size() ? points.times[i] : kNoValue;
+    const auto after = std::ranges::upper_bound(at_, std::pair(time, kLast));
+    return time == kNoValue || after == at_.begin() ? kNoValue : std::prev(after)->second;
+  }
+
+ private:
+  static constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::pair<std::int64_t, std::int64_t>> at_;
+};
+
 // Parts of steps by who tells of them; what `teller` gives nobody is left out.
 std::vector<analyze::PartSeries> parts_of(
     const store::Database& db, const analyze::Facts& facts, const Units& units,
-    const std::vector<std::int64_t>& iterations,
+    const std::vector<std::int64_t>& iterations, const StepClock& clock,
     const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
@@ -92,7 +113,7 @@ std::vector<analyze::PartSeries> parts_of(
     const std::optional<Rank> rank = teller(*s);
     if (!rank) continue;
     const SeriesPoints points = db.points(s->id);
-    if (points.steps.empty()) continue;
+    if (points.size() == 0) continue;
     analyze::PartSeries& part = found[{*rank, s->name}];
     if (part.ms.empty()) {
       part.rank = *rank;
@@ -100,7 +121,7 @@ std::vector<analyze::PartSeries> parts_of(
       part.ms.assign(iterations.size(), kNoFigure);
     }
     for (std::size_t i = 0; i < points.size(); ++i)
-      if (const auto at = index.find(points.steps[i]); at != index.end())
+      if (const auto at = index.find(clock.step_of(points, i)); at != index.end())
         part.ms[at->second] = points.values[i] * units.ms(*s);
   }
   std::vector<analyze::PartSeries> out;
@@ -155,22 +176,27 @@ Tellers tellers_of(const analyze::Facts& facts, const Units& units) {
 
 // The lines in which a rank tells of its first and last step of the interval.
 void tell_places(const store::Database& db, const analyze::Facts& facts, const Tellers& tellers,
-                 Rank rank, const std::string& part, std::int64_t first, std::int64_t last,
-                 std::vector<Evidence>& out) {
+                 const StepClock& clock, Rank rank, const std::string& part, std::int64_t first,
+                 std::int64_t last, std::vector<Evidence>& out) {
   for (const SeriesRow& s : facts.series) {
     const MemberRow* m = facts.member(s.member);
     if (s.name != part || m == nullptr || m->duplicate_of != 0 || tellers.of(facts, s) != rank)
       continue;
     const SeriesPoints points = db.points(s.id);
-    for (std::size_t i = 0; i < points.steps.size(); ++i)
-      if ((points.steps[i] == first || points.steps[i] == last) && !points.lines.empty() &&
-          points.lines[i] > 0) {
-        out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]),
-                                      static_cast<std::uint64_t>(points.offsets[i]), 0},
-                                     fmt::format("{}", points.values[i])));
-        out.back().reading =
-            fmt::format("{} of {} in step {}", s.name, tellers.name(rank), points.steps[i]);
-      }
+    // The first and the last that it tells of within these steps.
+    std::vector<std::size_t> within;
+    for (std::size_t i = 0; i < points.lines.size(); ++i)
+      if (const std::int64_t step = clock.step_of(points, i);
+          step >= first && step <= last && points.lines[i] > 0)
+        within.push_back(i);
+    if (within.size() > 2) within = {within.front(), within.back()};
+    for (const std::size_t i : within) {
+      out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]),
+                                    static_cast<std::uint64_t>(points.offsets[i]), 0},
+                                   fmt::format("{}", points.values[i])));
+      out.back().reading =
+          fmt::format("{} of {} in step {}", s.name, tellers.name(rank), clock.step_of(points, i));
+    }
   }
 }
 
@@ -237,22 +263,30 @@ std::vector<double> whole_steps(const analyze::JobSteps& steps,
   return out;
 }
 
+// One rank or machine, or several ranks that all run on one machine.
+bool on_one_machine(const analyze::Facts& facts, const Tellers& tellers,
+                    const std::vector<Rank>& ranks) {
+  if (ranks.size() == 1) return true;
+  std::set<Host> hosts;
+  std::size_t placed = 0;
+  for (const RankRow& r : facts.ranks)
+    if (r.host && contains(ranks, r.rank)) hosts.insert(*r.host), ++placed;
+  return tellers.hosts.empty() && placed == ranks.size() && hosts.size() == 1;
+}
+
 // The whole run as a slow interval, where one works much more in each step than all others do, and
 // they wait for it.
 std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& parts,
-                                                     double step_ms, std::size_t steps) {
+                                                     bool on_one_machine, std::size_t steps) {
   constexpr double kLeastShare = 0.15;  // of a step: stages of a pipeline differ by less
-  if (parts.answer != analyze::SlowPartsAnswer::ranks || parts.ranks.size() != 1 ||
-      parts.against_outside || parts.excess_ms < kLeastShare * step_ms)
+  const double step_ms = parts.iteration_ms;
+  if (parts.answer != analyze::SlowPartsAnswer::ranks || !on_one_machine || parts.against_outside ||
+      parts.excess_ms < kLeastShare * step_ms)
     return std::nullopt;
-  double theirs = 0;
-  std::vector<double> others;
+  std::vector<double> theirs, others;
   for (const analyze::RankExcess& r : parts.all)
-    if (r.rank == parts.ranks[0])
-      theirs = r.waiting_inside;
-    else
-      others.push_back(r.waiting_inside);
-  const double waited = median_of(others) - theirs;
+    (contains(parts.ranks, r.rank) ? theirs : others).push_back(r.waiting_inside);
+  const double waited = median_of(others) - median_of(theirs);
   if (waited < parts.excess_ms / 2 || waited >= step_ms) return std::nullopt;
   return analyze::SlowInterval{.end = steps,
                                .level = step_ms,
@@ -270,10 +304,12 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   sort_unique(iterations);
   if (iterations.empty()) return;
   const Units units(db, facts, out.steps.ms);
+  const StepClock clock(out.steps);
   const Tellers tellers = tellers_of(facts, units);
-  std::vector<analyze::PartSeries> parts = parts_of(
-      db, facts, units, iterations,
-      [&](const SeriesRow& s) { return told_of_one(s) ? tellers.of(facts, s) : std::nullopt; });
+  std::vector<analyze::PartSeries> parts =
+      parts_of(db, facts, units, iterations, clock, [&](const SeriesRow& s) {
+        return rules::whole_of_step(s.name) ? std::nullopt : tellers.of(facts, s);
+      });
   const std::vector<double> whole = whole_steps(out.steps, iterations);
   const std::vector<analyze::KernelTime> kernels =
       analyze::kernel_times(facts, [&](SeriesId id) { return db.points(id); });
@@ -283,15 +319,16 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   if (out.report.intervals.empty()) {
     const analyze::SlowPartsInput all{iterations, parts, whole, iterations.front(),
                                       iterations.back()};
-    const auto interval = slow_throughout(analyze::slow_rank_parts(all, params),
-                                          analyze::halves(whole, all).inside, out.steps.size());
+    const analyze::SlowParts found = analyze::slow_rank_parts(all, params);
+    const auto interval =
+        slow_throughout(found, on_one_machine(facts, tellers, found.ranks), out.steps.size());
     if (!interval) return;
     out.report.intervals.push_back(*interval);
   }
   if (tellers.hosts.empty()) out.series = parts;
   // What grew on all may be read from the log that reports the steps, whosever it is.
   std::vector<analyze::PartSeries> all =
-      parts_of(db, facts, units, iterations, [&](const SeriesRow& s) -> std::optional<Rank> {
+      parts_of(db, facts, units, iterations, clock, [&](const SeriesRow& s) -> std::optional<Rank> {
         const bool told = told_of_one(s) && tellers.of(facts, s);
         return !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0)) : std::nullopt;
       });
@@ -309,7 +346,7 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
       own.kernels = analyze::slow_kernels(kernels, own.parts.ranks.front());
     for (const Rank rank : own.parts.ranks)
       if (own.evidence.size() < 4)
-        tell_places(db, facts, tellers, rank, own.parts.part, first, last, own.evidence);
+        tell_places(db, facts, tellers, clock, rank, own.parts.part, first, last, own.evidence);
     out.parts.push_back(std::move(own));
   }
   out.iterations = std::move(iterations);

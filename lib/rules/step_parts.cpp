@@ -25,6 +25,7 @@ struct Word {
 
 struct Table {
   std::set<std::string, std::less<>> units, waiting, whole;
+  std::vector<std::string> losses, loss_lines, counters;
   std::map<std::string, Word, std::less<>> words;
   std::array<std::string, kStepParts> labels, reliefs;
   std::array<std::set<std::string, std::less<>>, kStepParts> symptoms;
@@ -36,6 +37,9 @@ Table read_table() {
   for (const auto& word : document["units"]) out.units.insert(word.get<std::string>());
   for (const auto& word : document["waiting"]) out.waiting.insert(word.get<std::string>());
   for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());
+  document["losses"].get_to(out.losses);
+  document["loss_lines"].get_to(out.loss_lines);
+  document["counters"].get_to(out.counters);
   for (const auto& row : document["parts"]) {
     const auto index = static_cast<std::size_t>(part_named(row["part"].get<std::string>()));
     for (const auto& symptom : row["symptoms"])
@@ -120,5 +124,9 @@ bool whole_of_step(std::string_view text) {
          std::ranges::any_of(words_of_part(text),
                              [](const std::string& word) { return table().whole.count(word) > 0; });
 }
+
+std::span<const std::string> loss_names() { return table().losses; }
+std::span<const std::string> loss_line_words() { return table().loss_lines; }
+std::span<const std::string> counter_names() { return table().counters; }
 
 }  // namespace culprit::rules

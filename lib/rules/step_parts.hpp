@@ -1,7 +1,8 @@
-// What the name of a part of a training step says: "grad_sync_ms", "forward-compute-time",
-// "data_time". rules/tables/step_parts.json has the words.
+// What the name of a part of a training step says ("grad_sync_ms", "forward-compute-time",
+// "data_time"), and the words of lines that tell of a step: rules/tables/step_parts.json.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,5 +32,12 @@ struct PartName {
 PartName part_name(std::string_view name);
 // Whether the name is that of the step itself: "total", "iter_time".
 bool whole_of_step(std::string_view name);
+
+// What a loss is called on a line, in lower case, and what to search for to find such lines (at
+// least five characters each).
+std::span<const std::string> loss_names();
+std::span<const std::string> loss_line_words();
+// What the number of a step is called, the better names first.
+std::span<const std::string> counter_names();
 
 }  // namespace culprit::rules

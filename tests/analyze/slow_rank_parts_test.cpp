@@ -123,6 +123,30 @@ Data job(std::int64_t ranks, const std::map<std::int64_t, double>& slow, double 
   return d;
 }
 
+// A part of which the name says nothing is work where it makes up for the waiting.
+TEST(SlowRankParts, APartOfUnknownKindThatMakesUpForTheWaiting) {
+  Data d = job(8, {{5, 30}});
+  for (PartSeries& p : d.parts)
+    if (p.name == "forward_ms") p.name = "vorne";
+  const SlowParts s = d.ask(100, 199);
+  EXPECT_EQ(s.ranks, Ranks{5}) << report::words(s.why);
+  EXPECT_EQ(s.part, "vorne");
+  // One that does not, as what is counted since the start, says nothing.
+  for (PartSeries& p : d.parts)
+    if (p.name == "vorne")
+      for (std::size_t i = 0; i < p.ms.size(); ++i) p.ms[i] = 10.0 * number_of(p.rank) + 3;
+  EXPECT_NE(d.ask(100, 199).answer, SlowPartsAnswer::ranks);
+}
+
+// Where nobody tells how long the iterations were, the parts do.
+TEST(SlowRankParts, WithoutTheTimesOfIterations) {
+  Data d = job(8, {{5, 30}});
+  for (double& ms : d.iteration_ms) ms = std::nan("");
+  const SlowParts s = d.ask(100, 199);
+  EXPECT_EQ(s.ranks, Ranks{5}) << report::words(s.why);
+  EXPECT_NEAR(s.iteration_ms, 92, 4);
+}
+
 TEST(SlowRankParts, BothRanksOfATensorPair) {
   const SlowParts s = job(16, {{4, 30}, {5, 33}}).ask(100, 199);
   EXPECT_EQ(s.ranks, (Ranks{4, 5})) << report::words(s.why);

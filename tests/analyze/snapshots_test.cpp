@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/phrases.hpp"
+
 namespace culprit::analyze {
 namespace {
 
@@ -63,6 +65,30 @@ TEST(Snapshots, AReasonThatHealthyOnesNeverHave) {
 
 TEST(Snapshots, HeatAloneSlowsNothing) {
   EXPECT_EQ(odd(readings("DCGM_FI_DEV_GPU_TEMP", {60, 61, 60, 62, 60, 92, 61, 60})), Names{});
+}
+
+std::vector<Finding> held(const std::vector<double>& values) {
+  OutlierReport report;
+  report.readings =
+      snapshot_outliers({readings("DCGM_FI_DEV_SM_CLOCK", values)}, rules::Catalogue::built_in());
+  return held_devices(report);
+}
+
+TEST(HeldDevices, AllOfOneMachineAreASettingOfIt) {
+  const auto found = held({1935, 1950, 1935, 1920, 905, 960, 1950, 1935});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].host, Host("n2"));
+  const auto* setting = std::get_if<SettingFacts>(&found[0].facts);
+  ASSERT_NE(setting, nullptr);
+  EXPECT_TRUE(setting->slows && setting->device && setting->far_below);
+  EXPECT_EQ(setting->value, "905 MHz, the others 1935");
+  EXPECT_EQ(report::words(found[0].advice).find("{host}"), std::string::npos);
+}
+
+TEST(HeldDevices, OneDeviceOrTwoMachinesAreNone) {
+  EXPECT_TRUE(held({1935, 1950, 1935, 1920, 905, 1950, 1950, 1935}).empty());
+  EXPECT_TRUE(held({1935, 1950, 905, 1920, 905, 1950, 1950, 1935, 1935, 1950, 1935, 1950}).empty());
+  EXPECT_TRUE(held({1935, 1950, 905, 960, 1935, 1920}).size() == 1);
 }
 
 }  // namespace

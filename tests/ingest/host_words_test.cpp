@@ -194,6 +194,15 @@ TEST(Slurm, ShowNode) {
   EXPECT_EQ(clocks(rows), "boot_time 2026-03-01T08:12:33Z? +0s");
 }
 
+TEST(Slurm, QueueWithTheMachinesOfEachJob) {
+  EXPECT_EQ(settings(file("squeue.txt",
+                          "  JOBID PARTITION     NAME     USER ST       TIME  NODES "
+                          "NODELIST(REASON)\n   4711       gpu vit-pre tschmidt  R      54:10      "
+                          "2 cx-[07-08]\n   4712       gpu   other  someone PD       0:00      4 "
+                          "(Resources)\n")),
+            "slurm.queue.nodes=4711 cx-[07-08]");
+}
+
 TEST(Slurm, Accounting) {
   const char* want =
       "slurm.job.state=4711 FAILED\nslurm.job.exit_code=4711 1:0\nslurm.job.start=4711 "

@@ -4,6 +4,7 @@ namespace culprit::ingest {
 namespace {
 
 using test::read_text;
+using test::Rows;
 
 std::string bar(int at, int total, const std::string& rate, const std::string& what = "",
                 const std::string& more = "") {

@@ -654,9 +654,9 @@ class Resolution {
     exists(facts_.exits, "exit");
     exists(facts_.frontiers, "dump");
     exists(facts_.recorders, "dump");
-    // Whom a debug server asked, where nothing else places the rank: it may ask a proxy.
+    // Where a heading places what is dumped, if nothing else places the rank: it may be a proxy.
     for (const IdentityRow& i : facts_.identities)
-      if (i.source == "debug server" && i.rank && i.host && !is_address(*i.host))
+      if (i.source == "dump heading" && i.rank && i.host && !is_address(*i.host))
         add_rank(Rank(*i.rank), names_.canonical(*i.host), {}, {}, {}, "dump");
     count_world_from_ranks();
   }
@@ -673,7 +673,8 @@ class Resolution {
       return !one.second.host &&
              (!one.second.local_rank || number_of(*one.second.local_rank) == number_of(one.first));
     });
-    if (named.size() == 1 && local && !ranks_.empty() && ranks_.size() <= 16 &&
+    constexpr std::size_t kMostOfMachine = 8;
+    if (named.size() == 1 && local && !ranks_.empty() && ranks_.size() <= kMostOfMachine &&
         number_of(ranks_.rbegin()->first) < static_cast<std::int64_t>(ranks_.size()) &&
         (facts_.world_size == 0 || static_cast<std::size_t>(facts_.world_size) == ranks_.size()))
       for (auto& [rank, row] : ranks_) row.host = *named.begin();

@@ -1,6 +1,7 @@
 #include "analyze/facts/scheduler_job.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -14,7 +15,7 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr std::string_view kRecord = "slurm.job.";
+constexpr std::string_view kRecord = "slurm.job.", kQueued = "slurm.queue.nodes";
 constexpr std::size_t kMostNodes = 4096;  // of a record; the first of them tell as much
 using Jobs = std::set<std::string>;
 
@@ -27,6 +28,14 @@ Jobs recorded_jobs(const Facts& facts) {
   Jobs out;
   for (const ConfigRow& c : facts.configs)
     if (c.name.starts_with(kRecord)) out.insert(number_of(c));
+  return out;
+}
+
+// Those that had machines when somebody looked at the queue.
+Jobs queued_jobs(const Facts& facts) {
+  Jobs out;
+  for (const ConfigRow& c : facts.configs)
+    if (c.name == kQueued) out.insert(number_of(c));
   return out;
 }
 
@@ -58,18 +67,24 @@ template <class Fits>
 Jobs with_nodes(const Facts& facts, const Jobs& jobs, Fits fits) {
   Jobs out;
   for (const ConfigRow& c : facts.configs)
-    if (c.name == "slurm.job.nodes" && jobs.count(number_of(c)) > 0 &&
+    if ((c.name == "slurm.job.nodes" || c.name == kQueued) && jobs.count(number_of(c)) > 0 &&
         fits(expand_hostlist(std::string_view(c.value).substr(c.value.find(' ') + 1), kMostNodes)))
       out.insert(number_of(c));
   return out;
 }
 
+// Machines of which somebody collected files.
+std::set<Host> hosts_of_files(const Facts& facts) {
+  std::set<Host> out;
+  for (const MemberRow& m : facts.members)
+    if (m.host && (m.attribution == "path" || m.text_kind == "kernel"))
+      out.insert(short_host(*m.host));
+  return out;
+}
+
 // Those of `jobs` that had any of the machines that the bundle holds files of.
 Jobs of_machines(const Facts& facts, const Jobs& jobs) {
-  std::set<Host> machines;
-  for (const MemberRow& m : facts.members)
-    if (m.host && (m.attribution == "path" || m.text_kind == "kernel"))  // collected there
-      machines.insert(short_host(*m.host));
+  const std::set<Host> machines = hosts_of_files(facts);
   return with_nodes(facts, jobs, [&](const Hostlist& nodes) {
     // What cannot be read may be of these machines, too.
     return nodes.broken || std::ranges::any_of(nodes.hosts, [&](const auto& node) {
@@ -208,8 +223,8 @@ Jobs cancelled_in_output(const Facts& facts) {
   return out;
 }
 
-// Those of `jobs` that had all machines of which there is output, two or more.
-Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
+// The machines of which there is output, and those that the output says its ranks run on.
+std::set<Host> hosts_of_output(const Facts& facts) {
   std::set<Host> hosts;
   for (const ProgressSpan& p : facts.progress)
     if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host)
@@ -218,12 +233,38 @@ Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
     if (const MemberRow* m = facts.member(e.place.member);
         m != nullptr && m->host && e.rank && m->text_kind != "kernel")
       hosts.insert(short_host(*m->host));
+  for (const IdentityRow& i : facts.identities)
+    if (i.rank && i.host && (i.source == "rank map" || i.source == "rank line"))
+      hosts.insert(short_host(*i.host));
+  return hosts;
+}
+
+// Those of `jobs` that had all machines of which there is output, two or more; where no output
+// says, all of which there are files.
+Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
+  std::set<Host> hosts = hosts_of_output(facts);
+  if (hosts.empty()) hosts = hosts_of_files(facts);
   if (hosts.size() < 2) return {};
   return with_nodes(facts, jobs, [&](const Hostlist& list) {
     std::set<Host> nodes;
     for (const auto& node : list.hosts) nodes.insert(short_host(node));
     return std::ranges::includes(nodes, hosts);
   });
+}
+
+// Those of `jobs` that had half of these machines, as far as their machines are known.
+Jobs of_much_output(const Facts& facts, const Jobs& jobs) {
+  const std::set<Host> hosts = hosts_of_output(facts);
+  const Jobs few = with_nodes(facts, jobs, [&](const Hostlist& list) {
+    std::set<Host> nodes;
+    for (const auto& node : list.hosts) nodes.insert(short_host(node));
+    const auto had =
+        std::ranges::count_if(hosts, [&](const Host& h) { return nodes.count(h) > 0; });
+    return !list.broken && 2 * static_cast<std::size_t>(had) < hosts.size();
+  });
+  Jobs out;
+  std::ranges::set_difference(jobs, few, std::inserter(out, out.end()));
+  return out;
 }
 
 std::string only(const Jobs& jobs) { return jobs.size() == 1 ? *jobs.begin() : std::string(); }
@@ -239,19 +280,23 @@ std::string job_by_number(const Facts& facts) {
   if (in_paths.size() == 1) return only(in_paths);
   if (in_paths.size() > 1 && recorded.size() > 1)
     if (std::string last = last_of(facts, in_paths); !last.empty()) return last;
-  if (recorded.size() < 2) return only(recorded);
+  // The only one that is recorded is another one where the output tells of many more machines.
+  if (recorded.size() < 2) return only(of_much_output(facts, recorded));
   const Jobs of_logs = named(facts, recorded);
   return of_logs.size() == 1 ? only(of_logs) : last_of(facts, of_logs);
 }
 
 std::string job_of_steps(const Facts& facts) {
   std::string own = job_in_question(facts);
-  return own.empty() ? only(cancelled_in_output(facts)) : own;
+  if (own.empty()) own = only(cancelled_in_output(facts));
+  return own.empty() ? job_of_all_output(facts) : own;
 }
 
 std::string job_of_all_output(const Facts& facts) {
   if (std::string own = job_by_number(facts); !own.empty()) return own;
-  return only(of_all_output(facts, recorded_jobs(facts)));
+  Jobs known = recorded_jobs(facts);
+  known.merge(queued_jobs(facts));
+  return only(of_all_output(facts, known));
 }
 
 bool began_last(const Facts& facts, const std::string& job) {
@@ -271,7 +316,7 @@ std::set<MemberId> output_of_other_jobs(const Facts& facts, const std::string& j
 
 std::string job_in_question(const Facts& facts) {
   if (std::string own = job_by_number(facts); !own.empty()) return own;
-  return only(of_machines(facts, recorded_jobs(facts)));
+  return only(of_much_output(facts, of_machines(facts, recorded_jobs(facts))));
 }
 
 }  // namespace culprit::analyze

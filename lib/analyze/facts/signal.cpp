@@ -84,7 +84,8 @@ class ProgramOutput {
           nodes_[c.value.substr(0, space)].insert(short_host(node));
       }
     for (const RankRow& rank : facts.ranks)
-      if (rank.host) ran_on_.insert(short_host(*rank.host));
+      if (rank.host) ranks_on_.insert(short_host(*rank.host));
+    ran_on_ = ranks_on_;
     for (const HostRow& host : facts.hosts)
       if (host.has_log) ran_on_.insert(short_host(host.host));
     for (const IdentityRow& i : facts.identities)
@@ -195,25 +196,32 @@ class ProgramOutput {
   // Schedulers keep the books of whole clusters: "Time limit exhausted for JobId=771863".
   bool of_another_job(const EventRow& e) const {
     if (of_another_record(e) || of_another_request(e)) return true;
-    if (job_.empty()) return false;
     static const re2::RE2 kNumber(R"((?i)\b(?:job(?:[ _]?id)?|stepid)[ =:#]{1,2}(\d{2,12})\b)"),
         kRow(R"(^\s*(\d{2,12})(?:[._+]\S*)?[ |,\t])");
     std::string number;
     if (lists_.count(e.place.member) > 0 && re2::RE2::PartialMatch(e.message, kRow, &number))
-      return number != job_;
+      return job_.empty() ? had_few_machines(number) : number != job_;
     bool any = false;
     for (re2::StringPiece text(e.message); re2::RE2::FindAndConsume(&text, kNumber, &number);) {
-      any = true;
+      any = any || !job_.empty() || had_few_machines(number);
       if (number == job_) return false;
     }
     return any;
+  }
+  // By its record it had fewer than half of the machines on which ranks ran.
+  bool had_few_machines(const std::string& number) const {
+    const auto nodes = nodes_.find(number);
+    if (nodes == nodes_.end() || nodes->second.empty()) return false;
+    const auto had = std::ranges::count_if(
+        ranks_on_, [&](const Host& host) { return nodes->second.count(host) > 0; });
+    return 2 * static_cast<std::size_t>(had) < ranks_on_.size();
   }
   // A record of a job's end: of several jobs it must be the one in question, and of its machines.
   bool of_another_record(const EventRow& e) const {
     static const re2::RE2 kEnding(R"(^JobId=(\S+) JobState=)");
     std::string number;
     if (!re2::RE2::PartialMatch(e.message, kEnding, &number)) return false;
-    if (job_.empty()) return nodes_.size() > 1;
+    if (job_.empty()) return nodes_.size() > 1 || had_few_machines(number);
     const auto nodes = nodes_.find(number);
     return number != job_ || (nodes != nodes_.end() && !nodes->second.empty() && !ran_on_.empty() &&
                               std::ranges::none_of(ran_on_, [&](const Host& host) {
@@ -278,7 +286,7 @@ class ProgramOutput {
   JobPods pods_;
   std::string job_;                              // in question; empty: not known
   std::map<std::string, std::set<Host>> nodes_;  // of each job that has a record
-  std::set<Host> ran_on_;                        // of ranks
+  std::set<Host> ranks_on_, ran_on_;             // of ranks; with those that have a log
 };
 
 // The lines that take alerts back, by class and host.

@@ -66,7 +66,9 @@ struct GatheredEntity {
   std::map<std::string, Samples> by_labels;
 };
 
-constexpr std::size_t kFewReadings = 4;  // a search for what lasts needs more
+// A search for what lasts needs more of either.
+constexpr std::size_t kFewReadings = 4;
+constexpr Nanoseconds kShortLook = 10 * kMinute;
 
 // The bits of NVML's mask of clock event reasons that lower clocks (nvml.h,
 // nvmlClocksEventReason*), by the names that nvidia-smi gives them as columns of their own.
@@ -294,8 +296,10 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
     };
     // A table that somebody kept at no known time tells of any day.
     const bool of_any_day = !timed && facts.member(s.member)->format == "metrics-table";
-    if (!of_any_day && points.size() > 0 && points.size() <= kFewReadings &&
-        (match->metric->slows || mask))
+    const bool short_look =
+        points.size() <= kFewReadings || (timed && points.times.front() != kNoValue &&
+                                          points.times.back() - points.times.front() < kShortLook);
+    if (!of_any_day && points.size() > 0 && short_look && (match->metric->slows || mask))
       each_of_it(add_last);
     if (timed)
       each_of_it(add);

@@ -263,6 +263,14 @@ Text outlier_words(const MetricOutlier& o) {
              o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
 }
 
+Text advice_for(const MetricOutlier& o) {
+  std::string advice = o.known == nullptr ? std::string() : o.known->advice;
+  constexpr std::string_view kPlace = "{host}";
+  if (const std::size_t at = advice.find(kPlace); at != std::string::npos)
+    advice.replace(at, kPlace.size(), o.host.empty() ? o.outlier.entity : std::string(o.host));
+  return advice.empty() ? Text() : Text(std::move(advice));
+}
+
 Text outlier_answer(const OutlierReport& report) {
   if (!report.outliers.empty()) {
     std::set<std::string> others;

@@ -59,6 +59,8 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
 
 // "gpu_temperature 88 C, others 64 C (7.1 sd)".
 Text outlier_words(const MetricOutlier& outlier);
+// What the catalogue says to do, with the host's name in it; empty where it says nothing.
+Text advice_for(const MetricOutlier& outlier);
 // One answer in a sentence: who stands out; nobody; not enough.
 Text outlier_answer(const OutlierReport& report);
 

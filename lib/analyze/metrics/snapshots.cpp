@@ -8,6 +8,8 @@
 
 #include "analyze/metrics/crowd.hpp"
 #include "analyze/metrics/incident_metrics.hpp"
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -74,6 +76,50 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
       search(series, *match, params, out);
   sort_by(out, [](const MetricOutlier& a) { return std::tie(a.metric, a.outlier.entity); });
   return out;
+}
+
+std::vector<Finding> held_devices(const OutlierReport& report) {
+  constexpr std::size_t kLeastDevices = 2, kOthers = 2;  // so many times as many
+  std::vector<const MetricOutlier*> held;
+  for (const MetricOutlier& o : report.readings)
+    if (o.known->entity == "gpu" && !o.known->zero_above &&
+        (held.empty() || o.metric == held.front()->metric))
+      held.push_back(&o);
+  const auto elsewhere = [&](const MetricOutlier* o) {
+    return o->host.empty() || o->host != held.front()->host;
+  };
+  if (held.size() < kLeastDevices || std::ranges::any_of(held, elsewhere) ||
+      held.front()->outlier.size < (kOthers + 1) * held.size())
+    return {};
+  const MetricOutlier& one = *held.front();
+  const std::size_t others = one.outlier.size - held.size();
+  Finding f;
+  f.id = "drift/held/" + one.metric;
+  f.analysis = Analysis::drift;
+  f.subject = {SubjectKind::host, one.host};
+  f.event_class = "config_drift";
+  f.role = Role::confirmation;
+  f.severity = Severity::warning;
+  f.symptom = one.known->symptom;
+  f.host = one.host;
+  f.hosts = {one.host};
+  f.count = held.size();
+  f.title = say(Phrase::setting_unlike_others, one.printed);
+  f.why = say(Phrase::devices_held_down, held.size(), one.host, one.printed, one.outlier.value,
+              one.unit, others, one.outlier.crowd);
+  f.confidence = confidence::kSettingMajority;
+  f.advice = advice_for(one);
+  f.facts = SettingFacts{.explains = "speed",
+                         .slows = true,
+                         .device = true,
+                         .label = one.printed,
+                         .value = fmt::format("{:.0f} {}, the others {:.0f}", one.outlier.value,
+                                              one.unit, one.outlier.crowd),
+                         .far_below = true};
+  for (const MetricOutlier* o : held)
+    if (f.evidence.size() < 3)
+      f.evidence.insert(f.evidence.end(), o->evidence.begin(), o->evidence.end());
+  return {std::move(f)};
 }
 
 std::vector<Evidence> reading_evidence(const Facts& facts,

@@ -11,6 +11,7 @@
 
 #include "analyze/facts/facts.hpp"
 #include "analyze/metrics/outlier_search.hpp"
+#include "model/finding.hpp"
 #include "model/metric.hpp"
 
 namespace culprit::analyze {
@@ -28,6 +29,11 @@ struct SnapshotParams {
 std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& readings,
                                              const rules::Catalogue& catalogue,
                                              const SnapshotParams& params = {});
+
+// That one machine alone has several devices whose rate is far below that of all others', a
+// setting that no step need tell of: a run that was slow from its first step has none that was
+// faster. Nothing where several machines have, or where another reason is read (a cap).
+std::vector<Finding> held_devices(const OutlierReport& report);
 
 // The line of an entity's last reading; nothing where it has none.
 std::vector<Evidence> reading_evidence(const Facts& facts,

@@ -145,7 +145,10 @@ class Joined {
     if (const auto t = time_at(last)) f.end = t;
     f.count = interval.end - interval.start;
     f.title = say(Phrase::steps_took, interval.factor);
-    const double cost = interval_cost_ms(steps_, interval);
+    double cost = interval_cost_ms(steps_, interval);
+    if (cost == 0 && interval.against_peers)  // no step tells how long it took
+      cost = (interval.level - interval.baseline) *
+             static_cast<double>(iteration_at(last) - iteration_at(interval.start));
     const double share = total_ > 0 ? cost / total_ : 0;
     // An attempt that ends slow, followed by one that is not: over, too.
     const bool next_is_slow = std::ranges::any_of(
@@ -349,7 +352,9 @@ class Joined {
     std::vector<double> theirs, others;
     for (const RankExcess& r : parts->all)
       (std::ranges::binary_search(parts->ranks, r.rank) ? theirs : others).push_back(r.own_inside);
-    lead.reason = say(Phrase::spends_more, parts->ranks.size(), parts->excess_ms, parts->part);
+    // A machine is one, however many ranks of it are meant.
+    const std::size_t many = lead.subject.kind == SubjectKind::host ? 1 : parts->ranks.size();
+    lead.reason = say(Phrase::spends_more, many, plain(parts->excess_ms), parts->part);
     if (!theirs.empty() && !others.empty())
       lead.reason +=
           say(Phrase::own_work_of, plain(median_in_place(theirs)), plain(median_in_place(others)));
@@ -442,10 +447,7 @@ class Joined {
     if (!own_times) known->metric = true;
     if (known->entities.insert(o.outlier.entity).second && o.known->slows) ++known->held;
     known->crowd = std::max(known->crowd, o.outlier.size);
-    std::string advice = o.known->advice;
-    if (const std::size_t at = advice.find("{host}"); at != std::string::npos)
-      advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
-    if (!advice.empty()) known->advice = Text(std::move(advice));
+    if (Text advice = advice_for(o); !advice.empty()) known->advice = std::move(advice);
     known->findings.push_back(id_of(o));
     if (known->evidence.size() < 4)
       known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());

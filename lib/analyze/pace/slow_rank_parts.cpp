@@ -15,10 +15,12 @@ namespace culprit::analyze {
 
 namespace {
 
+constexpr std::size_t kLeastRanks = 3;  // of two, nobody knows which is the odd one
+
 // Sum of a rank's parts of one kind, iteration by iteration. An iteration that misses a part the
 // rank tells elsewhere is NaN.
 struct RankSum {
-  std::vector<double> own, waiting;
+  std::vector<double> own, waiting, mixed;
   bool has_own = false, has_waiting = false;
 };
 
@@ -29,14 +31,66 @@ void add(std::vector<double>& sum, const std::vector<double>& ms) {
                   : std::numeric_limits<double>::quiet_NaN();
 }
 
-using SumsByRank = std::map<Rank, RankSum>;
+// What is not told adds nothing.
+void add_told(std::vector<double>& sum, const std::vector<double>& ms, std::size_t iterations) {
+  sum.resize(iterations, 0);
+  for (std::size_t i = 0; i < std::min(ms.size(), iterations); ++i)
+    if (std::isfinite(ms[i]) && ms[i] >= 0 && ms[i] < 1e12) sum[i] += ms[i];
+}
 
-SumsByRank sums_by_rank(const SlowPartsInput& input, const SlowPartsParams& params) {
+using SumsByRank = std::map<Rank, RankSum>;
+using Kinds = std::map<std::string, PartKind, std::less<>>;  // of parts, by name
+
+// Of every rank that tells it, what the parts of that name take, and how long the rank waits.
+struct PartAndWait {
+  std::vector<double> part, both;
+};
+
+// Parts whose names say nothing, or that may hold both: where who takes longer in one waits as much
+// less, it is work. In a synchronous step all ranks take equally long.
+void place_by_complement(const SlowPartsInput& input, const SlowPartsParams& params, Kinds& kinds) {
+  std::map<Rank, double> waits;
+  for (const PartSeries& p : input.parts)
+    if (kinds.at(p.name) == PartKind::waiting)
+      if (const Halves h = halves(p.ms, input); h.within > 0) waits[p.rank] += h.inside;
+  if (waits.size() < kLeastRanks) return;
+  std::map<std::string_view, PartAndWait> mixed;
+  for (const PartSeries& p : input.parts) {
+    const auto wait = waits.find(p.rank);
+    if (kinds.at(p.name) != PartKind::mixed || wait == waits.end()) continue;
+    const Halves h = halves(p.ms, input);
+    if (h.within == 0) continue;
+    mixed[p.name].part.push_back(h.inside);
+    mixed[p.name].both.push_back(h.inside + wait->second);
+  }
+  const auto spread = [](const std::vector<double>& values) {
+    const auto [least, most] = std::ranges::minmax(values);
+    return most - least;
+  };
+  for (const auto& [name, values] : mixed)
+    if (values.part.size() == waits.size() &&
+        spread(values.part) >= params.effect * median_of(values.both) &&
+        spread(values.both) <= params.complement * spread(values.part))
+      kinds.find(name)->second = PartKind::own;
+}
+
+Kinds kinds_of(const SlowPartsInput& input, const SlowPartsParams& params) {
+  Kinds out;
+  for (const PartSeries& p : input.parts)
+    if (out.count(p.name) == 0) out.emplace(p.name, params.kind(p.name));
+  place_by_complement(input, params, out);
+  return out;
+}
+
+SumsByRank sums_by_rank(const SlowPartsInput& input, const Kinds& kinds) {
   SumsByRank ranks;
   for (const PartSeries& p : input.parts) {
-    const PartKind kind = params.kind(p.name);
-    if (kind == PartKind::mixed) continue;
+    const PartKind kind = kinds.at(p.name);
     RankSum& r = ranks[p.rank];
+    if (kind == PartKind::mixed) {
+      if (!rules::whole_of_step(p.name)) add_told(r.mixed, p.ms, input.iterations.size());
+      continue;
+    }
     auto& sum = kind == PartKind::own ? r.own : r.waiting;
     if (sum.empty()) sum.assign(input.iterations.size(), 0);
     add(sum, p.ms);
@@ -61,7 +115,7 @@ bool compare_own_work(const SumsByRank& ranks, const SlowPartsInput& input,
     waits = waits && r.has_waiting && waiting.within > 0;
     result.all.push_back({id, own.inside, own.outside, 0, waiting.inside, waiting.outside});
   }
-  if (result.all.size() < 3) {
+  if (result.all.size() < kLeastRanks) {
     result.why = say(Phrase::three_ranks_needed, result.all.size());
     return waits;
   }
@@ -81,13 +135,14 @@ bool compare_own_work(const SumsByRank& ranks, const SlowPartsInput& input,
   return waits;
 }
 
-// How long the iterations were: as told, else the largest sum of a rank's parts.
+// How long the iterations were: as told, else the largest sum of a rank's parts, of whatever kind.
 Halves iteration_times(const SumsByRank& ranks, const SlowPartsInput& input) {
-  if (!input.iteration_ms.empty()) return halves(input.iteration_ms, input);
+  if (const Halves told = halves(input.iteration_ms, input); told.within > 0) return told;
   std::vector<double> derived(input.iterations.size(), std::numeric_limits<double>::quiet_NaN());
   for (const auto& [id, r] : ranks)
     for (std::size_t i = 0; i < derived.size(); ++i) {
-      const double sum = (r.has_own ? r.own[i] : 0) + (r.has_waiting ? r.waiting[i] : 0);
+      const double sum = (r.has_own ? r.own[i] : 0) + (r.has_waiting ? r.waiting[i] : 0) +
+                         (r.mixed.empty() ? 0 : r.mixed[i]);
       if (std::isfinite(sum) && !(derived[i] >= sum)) derived[i] = sum;
     }
   return halves(derived, input);
@@ -166,11 +221,11 @@ bool explains_iterations(Rank rank, double typical, const SlowPartsParams& param
 
 // The part of the ranks' work that rose most: above its own past, or above the same part of the
 // others.
-std::string most_risen_part(const SlowPartsInput& input, const SlowPartsParams& params,
+std::string most_risen_part(const SlowPartsInput& input, const Kinds& kinds,
                             const SlowParts& result) {
   std::map<std::string, std::vector<double>> rises, others;
   for (const PartSeries& p : input.parts) {
-    if (params.kind(p.name) != PartKind::own) continue;
+    if (kinds.at(p.name) != PartKind::own) continue;
     const bool accused = std::ranges::binary_search(result.ranks, p.rank);
     const Halves h = halves(p.ms, input);
     if (!h.within || (!accused && result.against_outside)) continue;
@@ -219,7 +274,8 @@ PartKind part_kind(std::string_view name) {
 
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params) {
   SlowParts result;
-  const SumsByRank ranks = sums_by_rank(input, params);
+  const Kinds kinds = kinds_of(input, params);
+  const SumsByRank ranks = sums_by_rank(input, kinds);
   const bool waits = compare_own_work(ranks, input, params, result);
   if (!result.why.empty()) return result;
 
@@ -230,6 +286,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
     result.why = say(Phrase::iterations_take_no_time);
     return result;
   }
+  result.iteration_ms = iteration.inside;
   if (result.against_outside) result.iteration_excess_ms = iteration.inside - iteration.outside;
 
   const RanksByExcess by = ranks_by_excess(result, typical, params);
@@ -259,7 +316,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   result.answer = SlowPartsAnswer::ranks;
   for (std::size_t i = 0; i < accused; ++i) result.ranks.push_back(by.order[i]->rank);
   sort_rows(result.ranks);
-  result.part = most_risen_part(input, params, result);
+  result.part = most_risen_part(input, kinds, result);
   result.why = say(Phrase::ranks_work_longer, accused, to_ranges(result.ranks), result.excess_ms,
                    result.part);
   if (result.explains > 0) result.why += say(Phrase::of_what_was_lost, result.explains * 100);

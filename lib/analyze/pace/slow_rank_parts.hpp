@@ -21,7 +21,8 @@ namespace culprit::analyze {
 enum class PartKind { own, waiting, mixed };
 
 // By the words of the name, whatever its unit ("grad_sync_ms", "forward-compute-time"). Unknown
-// names are mixed. A synchronising word outweighs any other: "backward_allreduce" waits.
+// names are mixed, until the numbers show what they are. A synchronising word outweighs any other:
+// "backward_allreduce" waits.
 PartKind part_kind(std::string_view name);
 
 // One part of one rank, a value an iteration, in the order of `iterations`; NaN: not told.
@@ -34,8 +35,7 @@ struct PartSeries {
 struct SlowPartsInput {
   std::span<const std::int64_t> iterations;
   std::span<const PartSeries> parts;
-  std::span<const double>
-      iteration_ms;                  // may be empty: then the largest sum of own and waiting parts
+  std::span<const double> iteration_ms;  // where nothing is told: the largest sum of a rank's parts
   std::int64_t first = 0, last = 0;  // the interval, both included; everything else is "outside"
 };
 
@@ -60,6 +60,9 @@ struct SlowPartsParams {
   // jitter. An iteration can be 10 % longer because of half as much more work of one rank, where
   // work and communication overlap.
   double effect = 0.05;
+  // A part of unknown kind is work where part and waiting together differ between the ranks by at
+  // most this share of what the part alone does.
+  double complement = 0.25;
   double least_explained = 0.3;  // of the iteration's excess
   double most_accused = 0.34;    // share of the ranks: above, nobody stands out
 };
@@ -79,6 +82,7 @@ struct SlowParts {
   std::vector<Rank> ranks;  // the accused
   std::string part;         // the own part that rose most for them
   double excess_ms = 0;  // own work of the accused above that of the others (median of the accused)
+  double iteration_ms = 0;         // inside
   double iteration_excess_ms = 0;  // inside less outside; 0 without an outside
   double explains = 0;       // excess over the iteration's excess, at most 1; 0 = cannot be said
   double clear = 0;          // robust deviations between the least accused and the others

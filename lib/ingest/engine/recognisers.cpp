@@ -10,7 +10,7 @@ extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kS
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
-    kGenericProgress, kStepTime, kProgressBar, kWorkBar, kFinished, kCheckpoint, kStartMark,
+    kLoopLines, kStepTime, kRankParts, kProgressBar, kWorkBar, kFinished, kCheckpoint, kStartMark,
     kEpochSteps, kVerl, kStepJson;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
@@ -46,11 +46,12 @@ constexpr const Recogniser* kAll[] = {
     &kTorchtitan,
     &kHuggingface,
     &kComposer,
-    &kGenericProgress,
-    &kStepTime,
     &kEpochSteps,
     &kVerl,
     &kStepJson,
+    &kLoopLines,
+    &kStepTime,
+    &kRankParts,
     &kProgressBar,
     &kWorkBar,
     &kFinished,

@@ -82,7 +82,7 @@ Outcome read_rank_map(const TextLine& line, Reading& reading) {
   static const re2::RE2 kOther(
       R"((?i)replica|cop(?:y|ies)|checkpoint|ckpt|data|shard|expert|layer|stage|mixture|peer|back-?up|wait|time)");
   static const re2::RE2 kSaysSo(
-      R"((?i)rank[ _]?map|\bon (?:host |node )?[a-z]|(?:host|node)[ =:])");
+      R"((?i)rank[ _]?map|\bon (?:host |node )?[a-z]|(?:host|node)s?[ =:])");
   re2::StringPiece text(line.line.message.data(), line.line.message.size());
   if (text.size() > 4000 || re2::RE2::PartialMatch(text, kOther) ||
       !re2::RE2::PartialMatch(text, kSaysSo))

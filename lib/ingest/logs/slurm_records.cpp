@@ -7,7 +7,9 @@
 
 #include "ingest/engine/events.hpp"
 #include "ingest/logs/node_reason.hpp"
+#include "line/digit.hpp"
 #include "line/timestamp.hpp"
+#include "line/trimmed.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -285,6 +287,33 @@ class Accounting : public Assembler {
   char separator_;
 };
 
+// squeue's table: which machines each job had when somebody looked. "JOBID PARTITION NAME USER ST
+// TIME NODES NODELIST(REASON)"; a job that waits has a reason there.
+class Queue : public Assembler {
+ public:
+  explicit Queue(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+
+  Step feed(const TextLine& line, Reading& reading) override {
+    std::vector<std::string_view> cells;
+    const std::string_view text = line::trimmed(line.raw);
+    for (std::size_t at = 0; at < text.size() && cells.size() < columns_.size();) {
+      const std::size_t end = std::min(text.find(' ', at), text.size());
+      cells.push_back(text.substr(at, end - at));
+      at = std::min(text.find_first_not_of(' ', end), text.size());
+    }
+    if (cells.empty() || !line::digit(cells.front().front())) return Step::not_mine;
+    if (cells.size() == columns_.size() && cells.back().front() != '(')
+      reading.sink.put(ConfigRow{
+          line.place, "slurm.queue.nodes",
+          std::string(cells.front()) + " " + std::string(cells.back().substr(0, kMostNodes))});
+    return Step::took;
+  }
+  void finish(Reading&) override {}
+
+ private:
+  std::vector<std::string> columns_;
+};
+
 Outcome read_sacct(const TextLine& line, Reading&) {
   const std::string_view text = line.raw.substr(0, 4096);
   char separator = ' ';
@@ -303,6 +332,8 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     at = end + 1;
   }
   const auto has = [&](const char* name) { return contains(columns, name); };
+  if (has("jobid") && has("st") && columns.back().starts_with("nodelist") && separator == ' ')
+    return {true, std::make_unique<Queue>(std::move(columns))};
   const bool of_times = has("start") && (has("end") || has("nodelist"));
   if (!has("jobid") || !has("state") || (!has("exitcode") && !of_times)) return {};
   return {true, std::make_unique<Accounting>(std::move(columns), separator)};

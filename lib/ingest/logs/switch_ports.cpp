@@ -31,7 +31,7 @@ constexpr std::uint64_t kTimesOthers = 100;    // more than the usual port has
 constexpr std::size_t kFewest = 4, kMost = 3;  // ports of a table; ports that stand out
 
 // Cells stand two blanks apart; a single one is part of a cell: "Rx CRC", "15.40 GB/s".
-std::vector<std::string_view> cells_of(std::string_view text) {
+std::vector<std::string_view> port_cells(std::string_view text) {
   std::vector<std::string_view> out;
   for (text = line::trimmed(text); !text.empty();) {
     std::size_t end = text.find("  ");
@@ -86,7 +86,7 @@ class PortTable final : public Assembler {
   Step feed(const TextLine& line, Reading&) override {
     static const re2::RE2 kPort(
         R"((?i)(?:ethernet|swp|et|xe-|ge-|ib|hu(?:ndredgige)?|gi|te)[\d/.:-]+[a-z0-9/.:]*)");
-    const auto cells = cells_of(line.raw);
+    const auto cells = port_cells(line.raw);
     if (cells.empty() || !re2::RE2::FullMatch({cells[0].data(), cells[0].size()}, kPort))
       return Step::not_mine;
     Port port{line.place, std::string(cells[0]), {}, false};
@@ -203,7 +203,7 @@ Outcome read_ports(const TextLine& line, Reading&) {
   }
   std::vector<std::string> headings;
   std::vector<std::size_t> errors;
-  for (const std::string_view cell : cells_of(line.raw.substr(0, 1024))) {
+  for (const std::string_view cell : port_cells(line.raw.substr(0, 1024))) {
     if (counts_errors(cell)) errors.push_back(headings.size());
     headings.emplace_back(cell);
   }

@@ -50,10 +50,14 @@ Outcome read_dump_heading(const TextLine& line, Reading& reading) {
   // PyTorch's debug server prints whom it asked: "=== Rank 1: http://node-04:64509/handler/...
   // ===".
   static const re2::RE2 kAsked(R"(\bhttp://([\w.-]+):\d+/handler/)");
+  // "### rank 6 on ga002 at 08:35:01", "=== rank 6 (ga002)".
+  static const re2::RE2 kOn(
+      R"((?i)\brank[ =:_-]*\d{1,7}[ ,]*(?:on |@ ?|host[ =:]|\()([a-z][\w.-]*\d[\w.-]*)(?:[ ,):]|$))");
   std::string host;
-  if (heading.rank && re2::RE2::PartialMatch(piece, kAsked, &host))
+  if (heading.rank &&
+      (re2::RE2::PartialMatch(piece, kAsked, &host) || re2::RE2::PartialMatch(piece, kOn, &host)))
     reading.sink.put(IdentityRow{.place = line.place,
-                                 .source = "debug server",
+                                 .source = "dump heading",
                                  .host = Host(host),
                                  .rank = number_of(*heading.rank)});
   return {heading.rank || heading.local_rank};

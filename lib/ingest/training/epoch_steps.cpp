@@ -33,10 +33,8 @@ Outcome read_epoch_step(const TextLine& line, Reading& reading) {
       R"((?i)(?:\bbatch(?:[ _]time| \(t\))|(?:^|[\t,|)]|\s\s)\s*time)[: ]+(\d+(?:\.\d+)?)\s*(ms|s)?(?:[\s,(/|]|$))");
   static const re2::RE2 kData(
       R"((?i)(?:\bdata(?:[ _]time| \(t\))|(?:^|[\t,|)]|\s\s)\s*data)[: ]+(\d+(?:\.\d+)?)\s*(ms|s)?(?:[\s,(/|]|$))");
-  static const re2::RE2 kOfEvaluation(R"((?i)\b(?:val(?:id\w*)?|test\w*|eval\w*|infer\w*)\b)");
   const std::string_view text = line.line.message;
-  const std::string_view head = text.substr(0, text.find('['));
-  if (re2::RE2::PartialMatch(re2::StringPiece(head.data(), head.size()), kOfEvaluation)) return {};
+  if (says_evaluation(text.substr(0, text.find('[')))) return {};
   std::int64_t epoch = 0, at = 0, total = 0;
   if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kCount, &epoch, &at,
                               &total) ||

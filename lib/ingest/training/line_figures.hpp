@@ -20,6 +20,7 @@ class LineFigures final : public Kept {
   void begin(const TextLine& line, std::optional<std::int64_t> step);
   // Whose the figures are, if the line says so.
   void rank(Rank rank) { row_.owner.rank = rank; }
+  void host(const Host& host) { row_.owner.host = host; }
   void add(std::string_view name, std::string_view unit, std::string_view labels, double value);
   // A number as printed, with what follows it for a unit: 412.3 · 59.65GB · 0.00%
   // · 76.79GiB(96.97%). False if it is none.

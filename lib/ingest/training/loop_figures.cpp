@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "ingest/engine/series_book.hpp"
 #include "model/contains.hpp"
@@ -72,9 +73,14 @@ bool number_with_unit(std::string_view token, double& value, std::string_view& u
   return metric_number(token, value, unit);
 }
 
-// put(name, unit, value) for each figure of the line.
-template <class Put>
-void each_loop_figure(std::string_view text, const Put& put) {
+// A time, an amount of memory or a rate.
+bool measures(std::string_view name, std::string_view unit) {
+  return unit.empty() ? says_unit(name) : unit_of_figure(unit);
+}
+
+// put(name, unit, value) for each figure of the line that is wanted.
+template <class Wanted, class Put>
+void each_figure(std::string_view text, const Wanted& wanted, const Put& put) {
   FigureName name;
   const auto found = [&](std::string_view token, std::string_view& rest) {
     double value = 0;
@@ -88,8 +94,7 @@ void each_loop_figure(std::string_view text, const Put& put) {
         rest = ahead;
       }
     }
-    if (!thousands && !name.text().empty() && !per_step(unit) &&
-        (unit.empty() ? says_unit(name.text()) : unit_of_figure(unit)))
+    if (!thousands && !name.text().empty() && !per_step(unit) && wanted(name.text(), unit))
       put(name.text(), unit, value);
     name.clear();
     return true;
@@ -123,16 +128,41 @@ double ms_of(std::string_view name, std::string_view unit) {
 }  // namespace
 
 void add_loop_figures(std::string_view text, LineFigures& figures) {
-  each_loop_figure(text, [&](const std::string& name, std::string_view unit, double value) {
+  each_figure(text, measures, [&](const std::string& name, std::string_view unit, double value) {
     figures.add(name, unit, {}, value);
   });
+}
+
+std::size_t add_part_figures(std::string_view text, std::string_view unit, LineFigures& figures) {
+  struct Part {
+    std::string name;
+    std::string_view unit;
+    double value;
+  };
+  std::vector<Part> parts;
+  std::string_view common = unit;
+  each_figure(
+      text,
+      [](const std::string& name, std::string_view printed) {
+        const rules::PartName part = rules::part_name(name);
+        return printed.empty() ? part.waits || part.part != rules::StepPart::none
+                               : ms_of(name, printed) > 0;
+      },
+      [&](const std::string& name, std::string_view printed, double value) {
+        parts.push_back({name, printed, value});
+        if (common.empty())
+          common = !printed.empty() ? printed : name.ends_with("time") ? "s" : common;
+      });
+  for (const Part& p : parts)
+    figures.add(p.name, p.unit.empty() && ms_of(p.name, {}) == 0 ? common : p.unit, {}, p.value);
+  return parts.size();
 }
 
 std::optional<double> step_of_parts(std::string_view text) {
   constexpr double kLeastTotal = 0.8, kMostTotal = 1.5;  // of the sum: parts overlap, or lack one
   double sum = 0, total = 0;
   int parts = 0;
-  each_loop_figure(text, [&](const std::string& name, std::string_view unit, double value) {
+  each_figure(text, measures, [&](const std::string& name, std::string_view unit, double value) {
     const double ms = value * ms_of(name, unit);
     if (!(ms > 0)) return;
     if (rules::part_name(name).part != rules::StepPart::none)

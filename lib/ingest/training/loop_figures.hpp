@@ -13,6 +13,10 @@ namespace culprit::ingest {
 // where it has none. Losses and step numbers are progress, and left out.
 void add_loop_figures(std::string_view text, LineFigures& figures);
 
+// Those that are times of parts of a step, with or without a unit: a number without one has the
+// unit that the others of the line have, or `unit`. How many there were.
+std::size_t add_part_figures(std::string_view text, std::string_view unit, LineFigures& figures);
+
 // How long the step took, ms, where the line tells of two of its parts or more: their total, if one
 // is printed and fits, else their sum.
 std::optional<double> step_of_parts(std::string_view text);

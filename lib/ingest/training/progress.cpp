@@ -1,13 +1,9 @@
-// Progress lines of training frameworks: a completed step, its time, loss and gradient norm. A NaN
-// loss is often the *missing* loss: Megatron prints it only when it is >= 0, and counts the
-// iteration among the nan ones.
+// Progress lines of training frameworks, each in its own form: a completed step, its time, loss and
+// gradient norm. A NaN loss is often the *missing* loss: Megatron prints it only when it is >= 0,
+// and counts the iteration among the nan ones.
 #include <cmath>
-#include <cstdlib>
-
-#include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
-#include "ingest/training/loop_figures.hpp"
 #include "ingest/training/progress_line.hpp"
 #include "model/contains.hpp"
 
@@ -149,10 +145,6 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-bool of_torchtitan(std::string_view text) {
-  return contains(text, "step:") && contains(text, "loss:") && !contains(text, " | ");
-}
-
 Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   if (!of_torchtitan(text)) return {};
@@ -179,95 +171,11 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 |
-// train_loss: 0.4", or with a step number and how long a step takes, "step 2010: 39.9s/10it".
-Outcome read_generic(const TextLine& line, Reading& reading) {
-  const std::string_view text = line.line.message;
-  for (const std::string_view other :
-       {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "{'loss'",
-        "RunningAvg", "'train_loss'", " skipped=", "iter time (s):"})
-    if (contains(text, other)) return {};
-  if (of_torchtitan(text) && (contains(text, "grad_norm: ") || contains(text, "  tflops: ")))
-    return {};
-  static const re2::RE2 kStep(
-      R"((?i)(?:(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]|(?:^|[\]|])\s*it[= ])\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?:[^\d.a-z]|[.:]\s|[.:]?$))");
-  // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
-  // the start, unless it is in ms.
-  static const re2::RE2 kTook(
-      R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
-  // "iter 4.06s": a unit, where a count has none.
-  static const re2::RE2 kIterTook(
-      R"((?i)(?:^|[\s|,(])(?:step|iter(?:ation)?|batch)\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)(?:[\s|,;)]|$))");
-  // "41 ms/step", "1.2s/it", "39.9s/10it": the unit says what it is a time of.
-  static const re2::RE2 kTimePerStep(
-      R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
-  // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
-  static const re2::RE2 kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
-  static const re2::RE2 kBareTime(
-      R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
-  std::int64_t step = 0;
-  std::string total;
-  const re2::StringPiece piece(text.data(), text.size());
-  ProgressRow row = progress_row(line, "generic");
-  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total)) return {};
-  const bool has_loss = read_loss(text, row);
-  row.iteration = step;
-  if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
-  std::string of_name, took, text_after, steps;
-  double ms = 0;
-  bool odd = false;
-  if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &text_after)) {
-    const std::string& unit = text_after.empty() ? of_name : text_after;
-    if (const auto value = printed_number(took, odd); value && !unit.empty())
-      row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
-  } else if (double each = 0;
-             re2::RE2::PartialMatch(piece, kTimePerStep, &each, &text_after, &steps)) {
-    const double of = steps.empty() ? 1 : std::strtod(steps.c_str(), nullptr);
-    if (of > 0)
-      row.iteration_ms = (text_after[0] == 'm' || text_after[0] == 'M' ? 1 : 1e3) * each / of;
-  } else if (re2::RE2::PartialMatch(piece, kIterTook, &each, &text_after)) {
-    row.iteration_ms = (text_after[0] == 'm' || text_after[0] == 'M' ? 1 : 1e3) * each;
-  } else if (re2::RE2::PartialMatch(piece, kSeconds, &each)) {
-    row.iteration_ms = each * 1e3;
-  } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {
-    row.iteration_ms = ms;
-  } else if (!has_loss || row.time.clock == Clock::none) {  // else the lines' times are exacter
-    row.iteration_ms = step_of_parts(text);
-  }
-  if (!has_loss && !row.iteration_ms) return {};
-  put_progress(row, reading);
-  LineFigures& figures = reading.keep<LineFigures>();
-  figures.begin(line, row.iteration);
-  add_loop_figures(text, figures);
-  figures.end(line, reading);
-  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
-}
-
-// The same without a loss, by how long a step or its parts take.
-Outcome read_step_time(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kLoss("(?i)loss");
-  const std::string_view text = line.line.message;
-  if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLoss)) return {};
-  return read_generic(line, reading);
-}
-
 constexpr std::string_view kMegatronWords[] = {"elapsed time per iteration"};
 constexpr std::string_view kDeepspeedWords[] = {"] step=", "iter time (s):", "/global_step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
-// The step, not the loss: progress bars are full of losses. A loss or a time per step must be there
-// too: counters called global_step are everywhere.
-constexpr std::string_view kGenericWords[] = {
-    " step=",   " step:",   "step: ",     "|step=",   "[step ",   "global_step=", "iteration=",
-    " step ",   " iter ",   "iteration:", " iter=",   " iter:",   " Step ",       "ms/step",
-    " s/step",  "s/iter",   "| loss 0",   "| loss 1", "| loss 2", "| loss 3",     "| loss 4",
-    "| loss 5", "| loss 6", "| loss 7",   "| loss 8", "| loss 9"};
-constexpr std::string_view kStepTimeWords[] = {
-    "ms/step",   " s/step",   "s/iter",   "s/10it",   "s/20it",     "s/50it",     "s/100it",
-    "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it", "data_time",  "data_s=",    "data_ms",
-    "data_wait", "data_load", "dataload", "fwd_bwd",  "fwd+bwd",    "fwd_ms",     "fwd_time",
-    " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce"};
 
 }  // namespace
 
@@ -276,7 +184,6 @@ extern const Recogniser kDeepspeed;
 extern const Recogniser kNemo;
 extern const Recogniser kTorchtitan;
 extern const Recogniser kHuggingface;
-extern const Recogniser kGenericProgress;
 constinit const Recogniser kMegatron{
     "megatron", "Megatron-LM and GPT-NeoX iteration lines (NaN as the missing loss)",
     kMegatronWords, read_megatron};
@@ -288,18 +195,5 @@ constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kT
                                        read_torchtitan};
 constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries",
                                         kHuggingfaceWords, read_huggingface};
-
-constinit const Recogniser kGenericProgress{
-    "step-loss",
-    "home-made loops: any line with a step number and a loss",
-    kGenericWords,
-    read_generic,
-    {},
-    "loss"};
-
-extern const Recogniser kStepTime;
-constinit const Recogniser kStepTime{"step-time",
-                                     "home-made loops: a step number and how long a step takes",
-                                     kStepTimeWords, read_step_time};
 
 }  // namespace culprit::ingest

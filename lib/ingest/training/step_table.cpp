@@ -42,7 +42,7 @@ bool is_unit(std::string_view text) {
   return text.size() <= 8 && text.find_first_of("0123456789:-") == std::string_view::npos;
 }
 
-std::size_t cells_of(std::string_view line, char separator) {
+std::size_t count_cells(std::string_view line, char separator) {
   std::size_t count = 0;
   return each_cell(line, separator, [&](std::size_t, std::string_view) { ++count; }) ? count : 0;
 }
@@ -186,7 +186,8 @@ bool sniff_step_table(const Head& head) {
           else
             number = number || metric_number(cell, value, unit);
         });
-    good += closed && axis && number && cells_of(line, layout.separator) == layout.columns.size();
+    good +=
+        closed && axis && number && count_cells(line, layout.separator) == layout.columns.size();
   }
   return rows > 0 && good * 10 >= rows * 6;
 }

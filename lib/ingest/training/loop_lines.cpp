@@ -1,0 +1,189 @@
+// Step lines of home-made loops, in nobody's format: any line with the number of a step and a loss,
+// or how long a step takes. What counts the steps is said by a name before the number, or learnt
+// from lines of the same shape (step_counter.hpp).
+#include <cstdlib>
+
+#include <re2/re2.h>
+
+#include "ingest/engine/recogniser.hpp"
+#include "ingest/training/loop_figures.hpp"
+#include "ingest/training/progress_line.hpp"
+#include "ingest/training/rank_parts.hpp"
+#include "ingest/training/step_counter.hpp"
+#include "model/contains.hpp"
+#include "rules/step_parts.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+// Lines of frameworks, and bars, which others read.
+bool read_elsewhere(std::string_view text) {
+  for (const std::string_view other :
+       {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "{'loss'",
+        "RunningAvg", "'train_loss'", " skipped=", "iter time (s):", "timing_s/"})
+    if (contains(text, other)) return true;
+  return of_torchtitan(text);
+}
+
+// Per second, or per so many steps.
+double to_ms(const std::string& unit) { return unit[0] == 'm' || unit[0] == 'M' ? 1 : 1e3; }
+
+// How long a step took, as far as the line says so in words of a step.
+std::optional<double> step_took(std::string_view text) {
+  // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
+  // the start, unless it is in ms.
+  static const re2::RE2 kTook(
+      R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+  // "iter 4.06s": a unit, where a count has none.
+  static const re2::RE2 kIterTook(
+      R"((?i)(?:^|[\s|,(])(?:step|iter(?:ation)?|batch)\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)(?:[\s|,;)]|$))");
+  // "41 ms/step", "1.2s/it", "39.9s/10it": the unit says what it is a time of.
+  static const re2::RE2 kTimePerStep(
+      R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
+  // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
+  static const re2::RE2 kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
+  static const re2::RE2 kBareTime(
+      R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
+  // Loops that print when they will be done time each iteration in seconds: MetricLogger, MMEngine,
+  // detectron2.
+  static const re2::RE2 kWithEta(R"(\beta: .*\s(?:iter_)?time: (\d+\.\d+)(?:\s|$))");
+  const re2::StringPiece piece(text.data(), text.size());
+  std::string of_name, took, unit, steps;
+  double each = 0;
+  bool odd = false;
+  if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &unit)) {
+    if (unit.empty()) unit = of_name;
+    const auto value = printed_number(took, odd);
+    return value && !unit.empty() ? std::optional(to_ms(unit) * *value) : std::nullopt;
+  }
+  if (re2::RE2::PartialMatch(piece, kTimePerStep, &each, &unit, &steps)) {
+    const double of = steps.empty() ? 1 : std::strtod(steps.c_str(), nullptr);
+    return of > 0 ? std::optional(to_ms(unit) * each / of) : std::nullopt;
+  }
+  if (re2::RE2::PartialMatch(piece, kIterTook, &each, &unit)) return to_ms(unit) * each;
+  if (re2::RE2::PartialMatch(piece, kSeconds, &each)) return each * 1e3;
+  if (re2::RE2::PartialMatch(piece, kBareTime, &each)) return each;
+  if (re2::RE2::PartialMatch(piece, kWithEta, &each)) return each * 1e3;
+  return std::nullopt;
+}
+
+// The figures of the line; of a step without a loss, or on a line without a time, they add up to
+// how long it took. Else the times of the lines are exacter.
+void add_took(std::string_view text, bool has_loss, ProgressRow& row) {
+  row.iteration_ms = step_took(text);
+  if (!row.iteration_ms && (!has_loss || row.time.clock == Clock::none))
+    row.iteration_ms = step_of_parts(text);
+}
+
+void keep_figures(const TextLine& line, std::int64_t step, Reading& reading) {
+  LineFigures& figures = reading.keep<LineFigures>();
+  figures.begin(line, step);
+  if (tells_of_rank(line.line.message)) return;  // rank_parts.cpp reads them
+  add_loop_figures(line.line.message, figures);
+  figures.end(line, reading);
+}
+
+// "completed step 1200/5000" and nothing more: progress, if it is many and the line has a time.
+bool counts_on(const ProgressRow& row) {
+  constexpr std::int64_t kLeastTotal = 1000;  // fewer are stages of something: "Step 3/12: RUN"
+  return row.total && *row.total >= kLeastTotal && *row.iteration <= *row.total &&
+         row.time.clock != Clock::none;
+}
+
+// A loss by any of its names, with whatever stands before it in the same word: "tot_loss=1.2",
+// "CrossEntropyLoss=2.41", "perte : 5,27".
+bool read_any_loss(std::string_view text, ProgressRow& row) {
+  if (read_loss(text, row)) return true;
+  static const re2::RE2 kNumber(
+      R"(^[a-zA-Z_/.]{0,16}["']?\s*[=:\[ ]\s*(?:loss=)?([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf|NaN|Inf)))");
+  std::string lower(text.substr(0, 400));
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  for (const std::string& name : rules::loss_names())
+    for (std::size_t at = lower.find(name); at != std::string::npos;
+         at = lower.find(name, at + 1)) {
+      const std::string_view before = text.substr(0, at);
+      const std::string_view word = before.substr(before.find_last_of(" \t,|(") + 1);
+      if (says_evaluation(word) || before.ends_with("packet ") || before.ends_with("best "))
+        continue;
+      const std::string_view rest = text.substr(at + name.size());
+      std::string value;
+      if (!re2::RE2::PartialMatch(re2::StringPiece(rest.data(), rest.size()), kNumber, &value))
+        continue;
+      row.loss = printed_number(value, row.loss_nan);
+      return row.loss || row.loss_nan;
+    }
+  return false;
+}
+
+// Of a line that does not name its step.
+Outcome read_counted(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  // Records of JSON and bars have readers of their own.
+  for (const std::string_view bar : {"%|", "it/s]", "s/it]", "it/s,", "s/it,"})
+    if (contains(text, bar)) return {};
+  if (text.empty() || text.front() == '{') return {};
+  StepCounter& counter = reading.keep<StepCounter>();
+  if (reading.steps_told && !counter.found()) return {};
+  ProgressRow row = progress_row(line, "generic");
+  if (!read_any_loss(text, row) || says_evaluation(text.substr(0, text.find_first_of("=:[|"))))
+    return {};
+  add_took(text, true, row);
+  const bool odd = row.loss_nan || row.grad_norm_nan;
+  const std::vector<ProgressRow> rows = counter.count(counted_line(text), std::move(row));
+  for (const ProgressRow& one : rows) put_progress(one, reading);
+  if (!rows.empty()) keep_figures(line, *rows.back().iteration, reading);
+  return {!rows.empty(), nullptr, {}, odd};
+}
+
+// "step=18230 loss=2.31", "Iter 120 | train_loss: 0.4", or with a step number and how long a step
+// takes, "step 2010: 39.9s/10it".
+Outcome read_loop(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  if (read_elsewhere(text)) return {};
+  static const re2::RE2 kStep(
+      R"((?i)(?:(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]|(?:^|[\]|])\s*it[= ])\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?:[^\d.a-z]|[.:]\s|[.:]?$))");
+  std::int64_t step = 0;
+  std::string total;
+  if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kStep, &step, &total))
+    return read_counted(line, reading);
+  ProgressRow row = progress_row(line, "generic");
+  const bool has_loss = read_any_loss(text, row);
+  row.iteration = step;
+  if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
+  add_took(text, has_loss, row);
+  if (!has_loss && !row.iteration_ms && !counts_on(row)) return {};
+  put_progress(row, reading);
+  keep_figures(line, step, reading);
+  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
+}
+
+// The same without a loss, by how long a step or its parts take.
+Outcome read_step_time(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kLoss("(?i)loss");
+  const std::string_view text = line.line.message;
+  if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLoss)) return {};
+  return read_loop(line, reading);
+}
+
+constexpr std::string_view kLoopWords[] = {"[step="};
+constexpr std::string_view kStepTimeWords[] = {
+    "ms/step",   " s/step",   "s/iter",   "s/10it",   "s/20it",     "s/50it",     "s/100it",
+    "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it", "data_time",  "data_s=",    "data_ms",
+    "data_wait", "data_load", "dataload", "fwd_bwd",  "fwd+bwd",    "fwd_ms",     "fwd_time",
+    " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce"};
+
+}  // namespace
+
+extern const Recogniser kLoopLines, kStepTime;
+constinit const Recogniser kLoopLines{
+    "step-loss", "home-made loops: any line with a number that counts and a loss",
+    kLoopWords,  read_loop,
+    {},          {},
+    false,       rules::loss_line_words};
+constinit const Recogniser kStepTime{"step-time",
+                                     "home-made loops: a step number and how long a step takes",
+                                     kStepTimeWords, read_step_time};
+
+}  // namespace culprit::ingest

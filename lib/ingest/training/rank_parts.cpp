@@ -1,0 +1,213 @@
+// What each rank says of the parts of its steps, in nobody's format: a line for each rank or
+// machine, or all ranks on one line.
+//   [per-rank @ 100] rank  3 node-02 data_time 0.046 fwd_bwd 0.624 allreduce_wait 2.743
+//   ranks 16-23 (node-14): data=1.49s forward=0.42s wait_allreduce=0.05s
+//   StepTimer(avg of 1000) ms  rank: fwd_bwd/wait_allreduce  0:246/29 1:256/19 2:245/30 3:244/31
+//   compute_ms per rank: [812.1, 813.0, 1440.2, 811.7]
+#include "ingest/training/rank_parts.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <re2/re2.h>
+
+#include "ingest/engine/recogniser.hpp"
+#include "ingest/training/loop_figures.hpp"
+#include "model/contains.hpp"
+#include "rules/step_parts.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kLeastListed = 4;  // ranks on one line
+constexpr std::size_t kLeastParts = 2;   // of a rank on a line of its own
+constexpr std::int64_t kMostOfMachine = 72;
+constexpr std::size_t kLongestList = 64 * 1024;
+
+struct Speaker {
+  std::int64_t first = 0, last = 0;
+  std::string host;
+  std::string_view rest;  // what is said
+};
+
+std::optional<Speaker> speaker_of(std::string_view text) {
+  static const re2::RE2 kSpeaker(
+      R"((?i)(?:^|[^a-z_])(?:global[ _]?)?ran[kg]s?[ =:#]*\[?[ ]*(\d{1,6})(?:[ ]*(?:-|\.\.)[ ]*(\d{1,6}))?\]?(?:[ ,]*(?:[(@]|host[ =:]|on )?[ ]*([a-z][a-z0-9.-]*\d[a-z0-9-]*)\)?([ :,|]))?)");
+  Speaker out;
+  std::string last, behind;
+  re2::StringPiece rest(text.data(), text.size());
+  if (!re2::RE2::FindAndConsume(&rest, kSpeaker, &out.first, &last, &out.host, &behind))
+    return std::nullopt;
+  out.last = last.empty() ? out.first : std::strtoll(last.c_str(), nullptr, 10);
+  if (out.last < out.first || out.last - out.first >= kMostOfMachine) return std::nullopt;
+  out.rest = {rest.data(), rest.size()};
+  return out;
+}
+
+// Whose the rows are: one rank's, all of a machine's, or each rank's of several.
+void put_parts(const Speaker& who, const TextLine& line, std::string_view unit, Reading& reading) {
+  LineFigures& figures = reading.keep<LineFigures>();
+  const bool machine = who.last > who.first && !who.host.empty();
+  for (std::int64_t rank = who.first; rank <= (machine ? who.first : who.last); ++rank) {
+    figures.begin(line, std::nullopt);
+    if (machine)
+      figures.host(Host(who.host));
+    else
+      figures.rank(Rank(rank));
+    add_part_figures(who.rest, unit, figures);
+    figures.end(line, reading);
+  }
+  if (who.host.empty()) return;
+  for (std::int64_t rank = who.first; rank <= who.last; ++rank)
+    reading.sink.put(IdentityRow{
+        .place = line.place,
+        .source = "rank map",
+        .host = Host(who.host),
+        .local_rank = machine ? std::optional(LocalRank(rank - who.first)) : std::nullopt,
+        .rank = rank});
+}
+
+std::string_view unit_in(std::string_view text) {
+  static const re2::RE2 kUnit(R"((?:^|[\s(\[_/])(ms|us|s|sec|seconds)(?:[\s)\]:,]|$))");
+  re2::StringPiece unit;
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kUnit, &unit)
+             ? std::string_view(unit.data(), unit.size())
+             : std::string_view();
+}
+
+// Names of the values behind a heading: the word with as many parts between its strokes,
+// "fwd/wait", or the one word of a part of a step.
+std::vector<std::string> names_of(std::string_view heading, std::size_t values) {
+  std::vector<std::string> out;
+  while (!heading.empty()) {
+    const std::size_t end = heading.find_last_not_of(" \t:=([{,");
+    if (end == std::string_view::npos) break;
+    const std::string_view head = heading.substr(0, end + 1);
+    const std::size_t begin = head.find_last_of(" \t:=([{,") + 1;
+    const std::string_view word = head.substr(begin);
+    heading = heading.substr(0, begin);
+    std::string_view left = word;
+    while (!left.empty()) {
+      const std::size_t cut = std::min(left.find('/'), left.size());
+      out.emplace_back(left.substr(0, cut));
+      left.remove_prefix(std::min(cut + 1, left.size()));
+    }
+    const bool parts = std::ranges::any_of(out, [](const std::string& name) {
+      const rules::PartName part = rules::part_name(name);
+      return part.waits || part.part != rules::StepPart::none;
+    });
+    if (parts && out.size() == values) return out;
+    out.clear();
+  }
+  return out;
+}
+
+struct Listed {
+  std::int64_t rank;
+  std::vector<double> values;
+};
+
+// "0:246/29 1:256/19", "{0: 1.2, 1: 1.3}"; `heading`: what stands before.
+std::vector<Listed> listed_by_rank(std::string_view text, std::string_view& heading) {
+  static const re2::RE2 kOne(
+      R"((?:^|[\s,{(])(\d{1,6})[:=] ?(\d+(?:\.\d+)?(?:/\d+(?:\.\d+)?){0,3})(?:ms|s)?\b)");
+  std::vector<Listed> out;
+  re2::StringPiece rest(text.data(), text.size());
+  std::int64_t rank = 0;
+  std::string numbers;
+  while (re2::RE2::FindAndConsume(&rest, kOne, &rank, &numbers)) {
+    if (!out.empty() && rank <= out.back().rank) return {};
+    Listed one{rank, {}};
+    for (const char* at = numbers.c_str(); *at != '\0';) {
+      char* end = nullptr;
+      one.values.push_back(std::strtod(at, &end));
+      at = *end == '/' ? end + 1 : end;
+    }
+    if (out.empty())
+      heading = text.substr(0, text.size() - rest.size() - numbers.size());
+    else if (one.values.size() != out.front().values.size())
+      return {};
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// "[812.1, 813.0, ...]": the place in the list is the rank.
+std::vector<Listed> listed_in_order(std::string_view text, std::string_view& heading) {
+  const std::size_t open = text.rfind('[');
+  if (open == std::string_view::npos || !contains(text.substr(0, open), "rank")) return {};
+  heading = text.substr(0, open);
+  std::vector<Listed> out;
+  const std::string inside(text.substr(open + 1));
+  for (const char* at = inside.c_str();;) {
+    char* end = nullptr;
+    const double value = std::strtod(at, &end);
+    if (end == at) return {};
+    out.push_back({static_cast<std::int64_t>(out.size()), {value}});
+    at = end + std::strspn(end, " ,");
+    if (*at == ']') return out;
+  }
+}
+
+bool put_listed(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  std::string_view heading;
+  std::vector<Listed> all = listed_by_rank(text, heading);
+  if (all.size() < kLeastListed) all = listed_in_order(text, heading);
+  if (all.size() < kLeastListed) return false;
+  const std::vector<std::string> names = names_of(heading, all.front().values.size());
+  if (names.empty()) return false;
+  const std::string_view unit = unit_in(heading);
+  LineFigures& figures = reading.keep<LineFigures>();
+  for (const Listed& one : all) {
+    figures.begin(line, std::nullopt);
+    figures.rank(Rank(one.rank));
+    for (std::size_t i = 0; i < names.size(); ++i) figures.add(names[i], unit, {}, one.values[i]);
+    figures.end(line, reading);
+  }
+  return true;
+}
+
+Outcome read_rank_parts(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  if (text.size() > kLongestList || contains(text, "time (ms) |")) return {};
+  if (put_listed(line, reading)) return {true};
+  std::optional<Speaker> who = speaker_of(text);
+  if (!who && line.line.prefix.rank) {
+    const std::int64_t rank = number_of(*line.line.prefix.rank);
+    who = Speaker{rank, rank, {}, text};
+  }
+  if (!who) return {};
+  LineFigures trial;
+  trial.begin(line, std::nullopt);
+  if (add_part_figures(who->rest, {}, trial) < kLeastParts) return {};
+  put_parts(*who, line, unit_in(text.substr(0, text.size() - who->rest.size())), reading);
+  return {true};
+}
+
+constexpr std::string_view kRankPartWords[] = {
+    "per-rank", "per_rank",  "per rank",   "by rank",  "data_time", "data_s=",
+    "data_ms",  "data_wait", "data_load",  "dataload", " data=",    " data:",
+    "fwd_bwd",  "fwd+bwd",   "fwd_ms",     "fwd_time", "forward",   "backward",
+    "compute",  "allreduce", "all_reduce", "_wait=",   "_wait ",    "_wait:",
+    " wait=",   " wait:",    "wait_ms",    " comm=",   " comm:"};
+
+}  // namespace
+
+bool tells_of_rank(std::string_view text) { return speaker_of(text).has_value(); }
+
+extern const Recogniser kRankParts;
+constinit const Recogniser kRankParts{
+    "rank-parts",
+    "parts of a step by rank or machine, in lines of home-made loops",
+    kRankPartWords,
+    read_rank_parts,
+    {},
+    "ran"};
+
+}  // namespace culprit::ingest
