@@ -1,6 +1,7 @@
 #include "analyze/facts/signal.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <set>
@@ -720,6 +721,19 @@ void mark_absent(const Facts& facts, std::vector<Signal>& signals) {
   for (Signal& s : signals) s.absent = s.host && present.count(short_host(*s.host)) == 0;
 }
 
+// What is broken until somebody resets the device or the machine, if a run that came within a day
+// of it made no step.
+bool breaks_the_next_run(const Facts& facts, const Signal& s) {
+  constexpr std::array<std::string_view, 2> kUntilRestart{"reset_gpu", "reboot_node"};
+  const auto steps_later = [&](const ProgressSpan& p) {
+    return !p.last.time_ns || *p.last.time_ns > *s.end;
+  };
+  return contains(kUntilRestart, s.meaning.action) && s.meaning.role == Role::root &&
+         s.meaning.severity == Severity::critical && s.origin == Origin::kernel &&
+         facts.job_start && *s.end + kDay > *facts.job_start &&
+         std::ranges::none_of(facts.progress, steps_later);
+}
+
 // A part that failed before the job began and that nothing took back is still broken when a program
 // on the same machine prints what that leads to, and what is no echo of a failure anywhere.
 void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
@@ -736,7 +750,9 @@ void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
     const bool closed = !s.alerts.empty() && s.alerts.back().closed;
     const auto boot = boots.find(*s.host);
     const auto classes = met.find(*s.host);
-    if (closed || classes == met.end() || (boot != boots.end() && boot->second > *s.end)) continue;
+    if (closed || (boot != boots.end() && boot->second > *s.end)) continue;
+    if (breaks_the_next_run(facts, s)) s.before_job = false;
+    if (classes == met.end()) continue;
     for (const std::string& consequence : s.meaning.leads_to)
       if (classes->second.count(consequence) != 0) s.before_job = false;
   }

@@ -1,4 +1,5 @@
 #include "ingest/engine/text_reader.hpp"
+#include "ingest/engine/name_moment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -148,7 +149,11 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t n = first ? i : count - 1 - i;
     line::peel(lines[n].substr(0, 1024), habit_, peeled_);
-    const Timestamp& time = peeled_.prefix.time;
+    Timestamp& time = peeled_.prefix.time;
+    if (first)
+      days_.begin(time);
+    else
+      days_.place(time);
     if (time.clock != Clock::utc && time.clock != Clock::local &&
         time.clock != Clock::local_no_year)
       continue;
@@ -160,6 +165,17 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
     return reading_.sink.put(ClockRow{place, time, {}, 0, {}, first ? "first" : "last"});
   }
   if (first) without_time_ = bytes.size();
+}
+
+// "train_20260903_130012.log" began then: what prints times of day alone has that date.
+void TextReader::begin_by_name(std::string_view bytes) {
+  constexpr Nanoseconds kBefore = 5 * kMinute, kSoon = 2 * kHour;
+  Timestamp named;
+  if (!moment_of_name(reading_.path, named) || named.clock != Clock::local) return;
+  line::peel(bytes.substr(0, std::min<std::size_t>(bytes.find('\n'), 1024)), habit_, peeled_);
+  const Timestamp& time = peeled_.prefix.time;
+  const Nanoseconds after = time.ns - named.ns % kDay;
+  if (time.clock == Clock::local_no_date && after >= -kBefore && after < kSoon) days_.begin(named);
 }
 
 void TextReader::keep_last_lines(std::string_view bytes, const Candidate& candidate) {
@@ -432,6 +448,7 @@ void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_
     const bool line_end_of_dos = raw.empty() && at > 0 && bytes[at - 1] == '\r';
     if (!line_end_of_dos && (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n')) {
       line::peel(raw, habit_, peeled_);
+      days_.place(peeled_.prefix.time);
       look({{member_, newlines_ + newlines_before + 1, bytes_ + at,
              static_cast<std::uint32_t>(raw.size())},
             raw,
@@ -449,6 +466,7 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
       keep_first_clocks(bytes);
     else {
       keep_edge_time(bytes, true);
+      begin_by_name(bytes);
       // A syslog: daemons and the kernel in turn.
       const std::string_view first = bytes.substr(0, std::min<std::size_t>(bytes.find('\n'), 4096));
       if (const line::Line line = line::peel(first, habit_); line.prefix.host)
@@ -462,7 +480,8 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
     const std::string_view raw = bytes.substr(candidate.begin, candidate.length);
     if (candidate.judged == nullptr)
       line::peel(raw, candidate.first ? habit_ : line::Habit{}, peeled_);
-    const line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
+    line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
+    days_.place(line.prefix.time);
     look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin,
            static_cast<std::uint32_t>(candidate.length)},
           raw,

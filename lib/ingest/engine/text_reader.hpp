@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ingest/engine/day_of_line.hpp"
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/last_lines.hpp"
 #include "ingest/engine/scan.hpp"
@@ -56,6 +57,7 @@ class TextReader {
   void reject(const TextLine& line, std::string_view reason);
   void keep_clock(const TextLine& line);
   void keep_first_clocks(std::string_view bytes);
+  void begin_by_name(std::string_view bytes);
   void keep_edge_time(std::string_view bytes, bool first);
   void keep_last_lines(std::string_view bytes, const Candidate& candidate);
   void keep_printed_zone(std::string_view head, const line::Prefix& prefix);
@@ -64,6 +66,7 @@ class TextReader {
   Reading reading_;
   MemberId member_;
   line::Habit habit_;
+  DayOfLine days_;
   bool rules_;
   line::Line peeled_;     // the line being read
   Candidate every_line_;  // for the recognisers that see all of a text of this kind
