@@ -5,6 +5,7 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <tuple>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -15,6 +16,7 @@
 
 #include "line/digit.hpp"
 #include "line/loose_time.hpp"
+#include "line/speaker_label.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
 #include "model/contains.hpp"
@@ -691,6 +693,35 @@ bool peel_loose(Cursor& c, Habit habit, Prefix& prefix) {
   return true;
 }
 
+// What follows begins with a time.
+bool before_time(std::string_view rest) {
+  Timestamp stamp;
+  if (rest.starts_with("[")) rest.remove_prefix(1);
+  return parse_iso(rest, stamp) > 0 || parse_calendar(rest, stamp) > 0 ||
+         parse_loose(rest, stamp).used > 0;
+}
+
+// Who speaks, where it says so in a word of ranks beside a time, or before most lines of the file.
+bool peel_label(Cursor& c, Habit habit, Prefix& prefix) {
+  const SpeakerLabel label = parse_label(c.rest());
+  if (label.used == 0) return false;
+  const bool usual = habit.label == label.kind && habit.label_open == label.open &&
+                     habit.label_behind == label.behind;
+  const bool dated = prefix.time.clock != Clock::none || before_time(c.rest().substr(label.used));
+  if (!usual && !(label.kind == LabelKind::rank && dated)) return false;
+  if (label.kind == LabelKind::host ? prefix.host.has_value() : prefix.rank.has_value())
+    return false;
+  if (label.kind == LabelKind::host) {
+    prefix.host = Host(label.host);
+    if (label.number) prefix.local_rank = LocalRank(*label.number);
+  } else {
+    prefix.rank = Rank(*label.number);
+  }
+  if (prefix.stream.empty()) prefix.stream = std::string(c.rest().substr(0, label.used));
+  c.at += label.used;
+  return true;
+}
+
 // "stderr: " · "  3: " (srun -l) · "retraining/0 " (torchx) · "kernel: "
 bool peel_words(Cursor& c, Prefix& prefix) {
   Cursor p = c;
@@ -1004,11 +1035,15 @@ void peel(std::string_view raw, Habit habit, Line& line) {
       case '[':
         peeled = peel_launcher_bracket(p, line.prefix) || peel_host_and_rank(p, line.prefix) ||
                  peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) ||
-                 peel_loose(p, habit, line.prefix) || peel_boot_time(p, line.prefix) ||
-                 peel_logger_field(p, line.prefix) || peel_glog(p, line.prefix);
+                 peel_label(p, habit, line.prefix) || peel_loose(p, habit, line.prefix) ||
+                 peel_boot_time(p, line.prefix) || peel_logger_field(p, line.prefix) ||
+                 peel_glog(p, line.prefix);
         break;
       case '<': peeled = peel_priority(p, line.prefix) || peel_loose(p, habit, line.prefix); break;
-      case '(': peeled = peel_ray(p, line.prefix) || peel_loose(p, habit, line.prefix); break;
+      case '(':
+        peeled = peel_ray(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
+                 peel_label(p, habit, line.prefix);
+        break;
       case '|': peeled = peel_after_date(p, line.prefix); break;
       default:
         if (digit(p.peek()))
@@ -1022,6 +1057,7 @@ void peel(std::string_view raw, Habit habit, Line& line) {
           peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) ||
                    peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) ||
                    peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
+                   peel_label(p, habit, line.prefix) ||
                    (depth == 0 && peel_habit(p, habit, line.prefix)) ||
                    peel_loose(p, habit, line.prefix);
     }
@@ -1124,6 +1160,34 @@ class WordedHosts {
   std::set<std::string_view> words_;
 };
 
+// Which layout of a speaker's label most lines begin with: of several speakers, each more than
+// once.
+class Labels {
+ public:
+  void take(std::string_view text) {
+    const SpeakerLabel label = parse_label(text);
+    if (label.used == 0) return;
+    Layout& layout = layouts_[{label.kind, label.open, label.behind}];
+    ++layout.lines;
+    layout.speakers.insert(text.substr(0, label.used));
+  }
+  void set(int lines, Habit& habit) const {
+    constexpr int kLeast = 4, kShare = 80;  // percent
+    for (const auto& [key, layout] : layouts_)
+      if (layout.lines >= kLeast && layout.lines * 100 >= lines * kShare &&
+          layout.speakers.size() > 1 &&
+          2 * layout.speakers.size() <= static_cast<std::size_t>(layout.lines))
+        std::tie(habit.label, habit.label_open, habit.label_behind) = key;
+  }
+
+ private:
+  struct Layout {
+    int lines = 0;
+    std::set<std::string_view> speakers;
+  };
+  std::map<std::tuple<LabelKind, char, char>, Layout> layouts_;
+};
+
 // Whether lines begin with a time of a form that may be something else: enough of them, and in
 // order.
 class LooseTimes {
@@ -1155,6 +1219,7 @@ Habit habit_of(std::string_view head) {
   int prefixed = 0;
   WordedHosts siblings;
   LooseTimes loose;
+  Labels labels;
   int composed = 0;
   std::map<std::string_view, int> pods, containers;  // the first two words
   std::string_view rest = head;
@@ -1164,7 +1229,8 @@ Habit habit_of(std::string_view head) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     ++lines;
-    loose.take(text);
+    loose.take(text.substr(parse_label(text).used));
+    labels.take(text);
     Cursor c{text};
     const std::string_view host = c.word(host_char);
     const bool numbered = std::ranges::any_of(host, digit) && !host.empty() && alpha(host[0]);
@@ -1180,10 +1246,12 @@ Habit habit_of(std::string_view head) {
         }
       }
     }
-    if (numbered && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
+    const bool of_rank = parse_label(text).kind == LabelKind::rank;
+    if (numbered && !of_rank && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
     if (!numbered) siblings.take(host, c);
   }
   habit.loose_time = loose.are_times(lines);
+  labels.set(lines, habit);
   // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
   habit.host_prefix = lines >= 3 && (prefixed * 100 >= lines * 95 || siblings.hosts(lines, head));
   habit.compose_prefix = lines >= 3 && composed * 100 >= lines * 95;

@@ -13,6 +13,7 @@
 
 #include "model/host.hpp"
 #include "model/rank.hpp"
+#include "line/speaker_label.hpp"
 #include "model/time.hpp"
 
 namespace culprit::line {
@@ -46,6 +47,9 @@ struct Habit {
   bool compose_prefix = false;  // docker compose: every line begins with "service  | "
   bool stern_prefix = false;    // stern: every line begins with "pod container "
   bool loose_time = false;      // what many lines begin with is a time (loose_time.hpp)
+  // The layout of the label that most lines begin with (speaker_label.hpp).
+  LabelKind label = LabelKind::none;
+  char label_open = '\0', label_behind = '\0';
 };
 
 // One line (without its line end) into message and prefix.

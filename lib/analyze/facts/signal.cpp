@@ -726,7 +726,8 @@ void mark_absent(const Facts& facts, std::vector<Signal>& signals) {
 bool breaks_the_next_run(const Facts& facts, const Signal& s) {
   constexpr std::array<std::string_view, 2> kUntilRestart{"reset_gpu", "reboot_node"};
   const auto steps_later = [&](const ProgressSpan& p) {
-    return !p.last.time_ns || *p.last.time_ns > *s.end;
+    return facts.earlier_output.count(p.member) == 0 &&
+           (!p.last.time_ns || *p.last.time_ns > *s.end);
   };
   return contains(kUntilRestart, s.meaning.action) && s.meaning.role == Role::root &&
          s.meaning.severity == Severity::critical && s.origin == Origin::kernel &&
