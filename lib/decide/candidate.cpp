@@ -39,8 +39,10 @@ bool survived(const Case& incident, const Finding& f) {
   const auto& end = f.end ? f.end : f.start;
   return end && incident.last_progress && incident.last_step &&
          *end + f.uncertainty + kLong < *incident.last_progress &&
-         std::ranges::any_of(
-             f.evidence, [&](const Evidence& e) { return e.member == incident.last_step->member; });
+         std::ranges::any_of(f.evidence, [&](const Evidence& e) {
+           return e.member == incident.last_step->member &&
+                  (incident.newest_first || e.line < incident.last_step->line);
+         });
 }
 
 bool leads_to(const Finding& cause, const std::string& event_class) {

@@ -66,6 +66,7 @@ struct Case {
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
   std::optional<Evidence> last_step = {};    // its line
+  bool newest_first = false;                 // so are the lines of that log
   std::optional<Nanoseconds> last_word;      // the last dated line that a rule knows
   std::optional<std::int64_t> last_iteration;
   std::optional<std::int64_t> planned_iterations;      // of a job that says so

@@ -277,11 +277,12 @@ std::optional<Answer> slow_requests(Walk& w) {
 
 // Work that is unequal all the time may be unequal by design (a stage of a pipeline, the first
 // rank, other jobs): without a second witness it is where to look, and accuses nobody. No design
-// gives all ranks of one machine half as much more to do as all others have.
+// gives all ranks of one machine twice as much to do as all others have, and none half as much more
+// where there are no stages.
 std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
-  constexpr double kByNoDesign = 1.5;
+  const double by_no_design = w.incident.pp == 1 ? 1.5 : 2.0;
   if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false)) return std::nullopt;
-  if (f.subject.kind == SubjectKind::host && slow_of(f).factor >= kByNoDesign &&
+  if (f.subject.kind == SubjectKind::host && slow_of(f).factor >= by_no_design &&
       w.incident.pp.value_or(1) == 1)
     return std::nullopt;
   next(w.verdict, NextKind::plan,

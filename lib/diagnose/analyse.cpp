@@ -103,7 +103,9 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   std::vector<Finding> settings = analyze::drift_findings(drift, facts);
   std::ranges::move(analyze::shared_addresses(facts), std::back_inserter(settings));
   if (pace.report.intervals.empty())
-    std::ranges::move(analyze::held_devices(outliers), std::back_inserter(settings));
+    std::ranges::move(
+        analyze::held_devices(outliers, metrics.readings, rules::Catalogue::built_in()),
+        std::back_inserter(settings));
   CULPRIT_CHECK(keep(Analysis::drift, std::move(settings)));
   if (pictures != nullptr)
     *pictures = {chart_of(pace),

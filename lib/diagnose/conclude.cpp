@@ -91,6 +91,7 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) {
       incident.last_progress = p.last.time_ns;
       incident.last_step = facts.evidence(p.last.place, {});
+      incident.newest_first = p.rows > 1 && p.first.place.line > p.last.place.line;
       incident.step_time = step_time_of(p);
       incident.step_line_interval =
           p.first.time_ns && p.rows > 1
@@ -117,6 +118,7 @@ void leave_survived_exits(decide::Case& incident) {
   std::erase_if(incident.exits, [&](const decide::ExitFact& x) {
     return x.time && incident.last_progress && incident.last_step &&
            incident.last_step->member == x.evidence.member &&
+           (incident.newest_first || x.evidence.line < incident.last_step->line) &&
            *x.time + kLong < *incident.last_progress;
   });
 }

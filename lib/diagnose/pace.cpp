@@ -278,7 +278,8 @@ bool on_one_machine(const analyze::Facts& facts, const Tellers& tellers,
 // they wait for it.
 std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& parts,
                                                      bool on_one_machine, std::size_t steps) {
-  constexpr double kLeastShare = 0.15;  // of a step: stages of a pipeline differ by less
+  constexpr double kLeastShare = 0.15;       // of a step: stages of a pipeline differ by less
+  constexpr std::size_t kLeastReadings = 3;  // of each rank: one may be of a test at the start
   const double step_ms = parts.iteration_ms;
   if (parts.answer != analyze::SlowPartsAnswer::ranks || !on_one_machine || parts.against_outside ||
       parts.excess_ms < kLeastShare * step_ms)

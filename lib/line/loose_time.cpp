@@ -31,6 +31,7 @@ struct LooseDate {
   std::size_t used = 0;
   int year = 0, month = 0, day = 0;  // year 0: not printed
   bool sure = true;
+  bool either = false;  // day and month may be the other way round
 };
 
 bool is_date(const LooseDate& date) {
@@ -54,11 +55,13 @@ LooseDate date_of(std::string_view t) {
   if (digits != 2) return {};
   if (cut(2, '.') && cut(5, '.'))  // who writes dots puts the day first
     return {10, number_at(t, 6, 4), number_at(t, 3, 2), number_at(t, 0, 2)};
-  // The month first, unless that is none; nobody else writes without a year.
+  // With a hyphen the month stands first; with a stroke it may be either.
   const bool short_date = (cut(2, '/') || cut(2, '-')) && t.size() > 5 && !digit(t[5]);
   const int first = number_at(t, 0, 2), second = number_at(t, 3, 2);
   if (!short_date || t[5] == t[2]) return {};
-  return first > 12 ? LooseDate{5, 0, second, first, false} : LooseDate{5, 0, first, second, false};
+  const bool either = t[2] == '/' && first <= 12 && second <= 12 && first != second;
+  return first > 12 ? LooseDate{5, 0, second, first, false}
+                    : LooseDate{5, 0, first, second, false, either};
 }
 
 // A date, and a time of day behind it: 10:11:12.1+01:00 · 10-11-12 · 101112.
@@ -87,7 +90,10 @@ LooseTime by_date(std::string_view text, Timestamp& stamp) {
                             date.month, date.day, time),
                 stamp);
   if (used == 0) return {};
-  if (date.year == 0) stamp.clock = Clock::local_no_year;
+  if (date.either)
+    stamp = {Clock::local_no_date, stamp.ns % kDay, stamp.precision};
+  else if (date.year == 0)
+    stamp.clock = Clock::local_no_year;
   return {at + used - kDate - added, date.sure};
 }
 

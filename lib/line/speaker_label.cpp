@@ -58,10 +58,11 @@ class Reader {
 
 // What is counted and is no machine: "step1", "gpu0", "v2".
 bool counts_something(std::string_view word) {
-  static constexpr std::array<std::string_view, 25> kCounted{
-      "gpu",    "cuda", "step",  "epoch", "stage", "phase", "batch", "iter",  "fold",
-      "exp",    "run",  "trial", "tp",    "pp",    "dp",    "ep",    "layer", "block",
-      "thread", "proc", "task",  "job",   "test",  "v",     "split"};
+  static constexpr std::array kCounted = std::to_array<std::string_view>(
+      {"gpu", "cuda",  "dev",   "device", "pid",   "tid",    "dp",    "tp",    "pp",    "ep",
+       "cp",  "stage", "step",  "epoch",  "it",    "iter",   "local", "phase", "batch", "fold",
+       "exp", "run",   "trial", "layer",  "block", "thread", "proc",  "task",  "job",   "test",
+       "v",   "split", "h",     "a",      "b",     "gb",     "l",     "t",     "mi",    "rank"});
   std::size_t end = 0;
   while (end < word.size() && letter(word[end])) ++end;
   std::size_t rest = end;
@@ -73,7 +74,7 @@ bool counts_something(std::string_view word) {
 
 bool like_host(std::string_view word) {
   return word.size() >= 2 && letter(word.front()) && std::ranges::any_of(word, digit) &&
-         !counts_something(word);
+         may_name_machine(word);
 }
 
 // The label itself, behind the bracket.
@@ -113,6 +114,13 @@ bool read_body(Reader& in, SpeakerLabel& out) {
 }
 
 }  // namespace
+
+bool may_name_machine(std::string_view word) {
+  // "H100-NVL-80GB": a model, with its memory.
+  const bool model = word.size() > 4 && (word.ends_with("GB") || word.ends_with("SXM5")) &&
+                     digit(word[word.size() - 3]);
+  return !model && !counts_something(word);
+}
 
 SpeakerLabel parse_label(std::string_view text) {
   Reader in(text.substr(0, kLongestLabel));

@@ -20,6 +20,10 @@ struct SpeakerLabel {
   char open = '\0', behind = '\0';     // brackets and what separates it: its layout
 };
 
+// Whether a word with a digit may be a machine's name, and not what is counted (gpu3, step1, pp0)
+// or a model of a GPU.
+bool may_name_machine(std::string_view word);
+
 // What the text begins with, whatever it means. "[Rank 3] " is none: PyTorch's messages begin so.
 SpeakerLabel parse_label(std::string_view text);
 

@@ -24,7 +24,7 @@ struct Word {
 };
 
 struct Table {
-  std::set<std::string, std::less<>> units, waiting, whole;
+  std::set<std::string, std::less<>> units, waiting, whole, other_work;
   std::vector<std::string> losses, loss_lines, counters;
   std::map<std::string, Word, std::less<>> words;
   std::array<std::string, kStepParts> labels, reliefs;
@@ -37,6 +37,7 @@ Table read_table() {
   for (const auto& word : document["units"]) out.units.insert(word.get<std::string>());
   for (const auto& word : document["waiting"]) out.waiting.insert(word.get<std::string>());
   for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());
+  for (const auto& word : document["other_work"]) out.other_work.insert(word.get<std::string>());
   document["losses"].get_to(out.losses);
   document["loss_lines"].get_to(out.loss_lines);
   document["counters"].get_to(out.counters);
@@ -123,6 +124,12 @@ bool whole_of_step(std::string_view text) {
   return part.part == StepPart::none && !part.waits &&
          std::ranges::any_of(words_of_part(text),
                              [](const std::string& word) { return table().whole.count(word) > 0; });
+}
+
+bool tells_of_other_work(std::string_view text) {
+  return std::ranges::any_of(words_of_part(text), [](const std::string& word) {
+    return table().other_work.count(word) > 0;
+  });
 }
 
 std::span<const std::string> loss_names() { return table().losses; }

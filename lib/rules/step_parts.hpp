@@ -37,6 +37,8 @@ bool whole_of_step(std::string_view name);
 // least five characters each).
 std::span<const std::string> loss_names();
 std::span<const std::string> loss_line_words();
+// Whether one of the words is of work that is no training step: "[val] batch 3/40", "packet loss".
+bool tells_of_other_work(std::string_view text);
 // What the number of a step is called, the better names first.
 std::span<const std::string> counter_names();
 

@@ -67,11 +67,13 @@ TEST(Snapshots, HeatAloneSlowsNothing) {
   EXPECT_EQ(odd(readings("DCGM_FI_DEV_GPU_TEMP", {60, 61, 60, 62, 60, 92, 61, 60})), Names{});
 }
 
-std::vector<Finding> held(const std::vector<double>& values) {
+std::vector<Finding> held(const std::vector<double>& values, double utilization = 99) {
   OutlierReport report;
   report.readings =
       snapshot_outliers({readings("DCGM_FI_DEV_SM_CLOCK", values)}, rules::Catalogue::built_in());
-  return held_devices(report);
+  const std::vector<double> busy(values.size(), utilization);
+  return held_devices(report, {readings("DCGM_FI_DEV_GPU_UTIL", busy)},
+                      rules::Catalogue::built_in());
 }
 
 TEST(HeldDevices, AllOfOneMachineAreASettingOfIt) {
@@ -88,7 +90,8 @@ TEST(HeldDevices, AllOfOneMachineAreASettingOfIt) {
 TEST(HeldDevices, OneDeviceOrTwoMachinesAreNone) {
   EXPECT_TRUE(held({1935, 1950, 1935, 1920, 905, 1950, 1950, 1935}).empty());
   EXPECT_TRUE(held({1935, 1950, 905, 1920, 905, 1950, 1950, 1935, 1935, 1950, 1935, 1950}).empty());
-  EXPECT_TRUE(held({1935, 1950, 905, 960, 1935, 1920}).size() == 1);
+  EXPECT_EQ(held({1935, 1950, 905, 960, 1935, 1920}).size(), 1u);
+  EXPECT_TRUE(held({1935, 1950, 905, 960, 1935, 1920}, 3).empty()) << "a spare";
 }
 
 }  // namespace

@@ -12,10 +12,11 @@ using test::Rows;
 using testing::ElementsAre;
 using testing::SizeIs;
 
-// The steps that a log of six such lines tells of; {} and {2} stand for the count, {1} for a loss.
+// The first steps that a log of such lines tells of; {n} stands for the count, {x} for a loss, {mm}
+// for a minute.
 std::vector<std::int64_t> steps_of(const std::string& pattern, std::int64_t by = 20) {
   std::string text;
-  for (std::int64_t i = 1; i <= 6; ++i) {
+  for (std::int64_t i = 1; i <= 24; ++i) {
     std::string line = pattern;
     const auto fill = [&](const std::string& mark, const std::string& with) {
       for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark))
@@ -23,12 +24,12 @@ std::vector<std::int64_t> steps_of(const std::string& pattern, std::int64_t by =
     };
     fill("{n}", std::to_string(i * by));
     fill("{x}", "3." + std::to_string(90 - i));
-    fill("{mm}", "1" + std::to_string(i));
+    fill("{mm}", std::to_string(10 + i));
     text += line + "\n";
   }
   std::vector<std::int64_t> out;
   for (const ProgressRow& row : read_text(text).progress)
-    if (row.iteration) out.push_back(*row.iteration);
+    if (row.iteration && out.size() < 6) out.push_back(*row.iteration);
   return out;
 }
 

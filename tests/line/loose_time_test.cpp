@@ -42,6 +42,8 @@ TEST(LooseTime, WhatMayBeAnythingIsATimeInAFileOfThem) {
   EXPECT_EQ(peel("1770113472.25 x", habit).prefix.time.ns, kMoment + 250'000'000);
   EXPECT_EQ(peel("[02/13 10:11:12] x", habit).prefix.time.ns, at(2000, 2, 13, 10, 11, 12));
   EXPECT_EQ(peel("[13/02 10:11:12] x", habit).prefix.time.ns, at(2000, 2, 13, 10, 11, 12));
+  EXPECT_EQ(peel("[02/03 10:11:12] x", habit).prefix.time.clock, Clock::local_no_date)
+      << "of March or of February";
   for (const char* form : {"260203-10:11:12", "02-03 10:11:12.5", "10:11:12", "1770113472"})
     EXPECT_EQ(behind(form), "") << form;
 }

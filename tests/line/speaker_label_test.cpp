@@ -48,5 +48,12 @@ TEST(SpeakerLabel, WhatIsCountedOrStandsOnceIsNone) {
     EXPECT_EQ(habit_of(text).label, LabelKind::none) << text;
 }
 
+TEST(SpeakerLabel, WordsThatAreNoMachine) {
+  for (const char* word : {"gpu3", "cuda1", "pid3011", "dp0", "stage3", "H100-NVL-80GB", "ep0"})
+    EXPECT_FALSE(may_name_machine(word)) << word;
+  for (const char* word : {"gpu-n07", "node3", "r3n01", "hx22", "dgx-fra-117", "cn-r07-s11"})
+    EXPECT_TRUE(may_name_machine(word)) << word;
+}
+
 }  // namespace
 }  // namespace culprit::line

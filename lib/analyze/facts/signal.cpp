@@ -722,7 +722,7 @@ void mark_absent(const Facts& facts, std::vector<Signal>& signals) {
 }
 
 // What is broken until somebody resets the device or the machine, if a run that came within a day
-// of it made no step.
+// of it did not come together.
 bool breaks_the_next_run(const Facts& facts, const Signal& s) {
   constexpr std::array<std::string_view, 2> kUntilRestart{"reset_gpu", "reboot_node"};
   const auto steps_later = [&](const ProgressSpan& p) {
@@ -746,13 +746,17 @@ void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
   std::map<Host, Nanoseconds> boots;
   for (const HostRow& row : facts.hosts)
     if (row.boot_ns) boots[row.host] = *row.boot_ns;
+  const bool apart = std::ranges::any_of(signals, [](const Signal& s) {
+    return !s.before_job && !s.hearsay && !s.stranger &&
+           s.meaning.traits.has_any({Trait::rendezvous_timeout, Trait::store_unreached});
+  });
   for (Signal& s : signals) {
     if (!s.before_job || s.meaning.cause != CauseKind::machine || !s.host || !s.end) continue;
     const bool closed = !s.alerts.empty() && s.alerts.back().closed;
     const auto boot = boots.find(*s.host);
     const auto classes = met.find(*s.host);
     if (closed || (boot != boots.end() && boot->second > *s.end)) continue;
-    if (breaks_the_next_run(facts, s)) s.before_job = false;
+    if (apart && breaks_the_next_run(facts, s)) s.before_job = false;
     if (classes == met.end()) continue;
     for (const std::string& consequence : s.meaning.leads_to)
       if (classes->second.count(consequence) != 0) s.before_job = false;

@@ -299,7 +299,8 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
     const bool short_look =
         points.size() <= kFewReadings || (timed && points.times.front() != kNoValue &&
                                           points.times.back() - points.times.front() < kShortLook);
-    if (!of_any_day && points.size() > 0 && short_look && (match->metric->slows || mask))
+    if (!of_any_day && points.size() > 0 && short_look &&
+        (match->metric->slows || mask || match->metric->name == kUtilization))
       each_of_it(add_last);
     if (timed)
       each_of_it(add);

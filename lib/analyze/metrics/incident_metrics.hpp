@@ -13,6 +13,9 @@
 
 namespace culprit::analyze {
 
+// The catalogue's name of the share of time in which a GPU works: what is idle is clocked low.
+inline constexpr std::string_view kUtilization = "gpu_utilization";
+
 struct IncidentMetrics {
   std::vector<MetricSeries>
       metrics;  // by name; entities by name; samples by time, a moment told twice once

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -78,8 +79,17 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
   return out;
 }
 
-std::vector<Finding> held_devices(const OutlierReport& report) {
+std::vector<Finding> held_devices(const OutlierReport& report,
+                                  const std::vector<MetricSeries>& readings,
+                                  const rules::Catalogue& catalogue) {
   constexpr std::size_t kLeastDevices = 2, kOthers = 2;  // so many times as many
+  constexpr double kAtWork = 50;                         // percent
+  std::set<std::string> at_work;
+  for (const MetricSeries& series : readings)
+    if (const auto match = catalogue.find(series.name, series.unit);
+        match && match->metric->name == kUtilization)
+      for (const MetricSeries::Entity& e : series.entities)
+        if (!e.values.empty() && e.values.back() * match->scale >= kAtWork) at_work.insert(e.name);
   std::vector<const MetricOutlier*> held;
   for (const MetricOutlier& o : report.readings)
     if (o.known->entity == "gpu" && !o.known->zero_above &&
@@ -88,8 +98,9 @@ std::vector<Finding> held_devices(const OutlierReport& report) {
   const auto elsewhere = [&](const MetricOutlier* o) {
     return o->host.empty() || o->host != held.front()->host;
   };
+  const auto idle = [&](const MetricOutlier* o) { return at_work.count(o->outlier.entity) == 0; };
   if (held.size() < kLeastDevices || std::ranges::any_of(held, elsewhere) ||
-      held.front()->outlier.size < (kOthers + 1) * held.size())
+      std::ranges::any_of(held, idle) || held.front()->outlier.size < (kOthers + 1) * held.size())
     return {};
   const MetricOutlier& one = *held.front();
   const std::size_t others = one.outlier.size - held.size();

@@ -32,8 +32,10 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
 
 // That one machine alone has several devices whose rate is far below that of all others', a
 // setting that no step need tell of: a run that was slow from its first step has none that was
-// faster. Nothing where several machines have, or where another reason is read (a cap).
-std::vector<Finding> held_devices(const OutlierReport& report);
+// faster. Nothing where several machines have, or where one of them is not known to be at work.
+std::vector<Finding> held_devices(const OutlierReport& report,
+                                  const std::vector<MetricSeries>& readings,
+                                  const rules::Catalogue& catalogue);
 
 // The line of an entity's last reading; nothing where it has none.
 std::vector<Evidence> reading_evidence(const Facts& facts,

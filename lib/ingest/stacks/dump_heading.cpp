@@ -4,6 +4,8 @@
 
 #include <re2/re2.h>
 
+#include "line/speaker_label.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -54,8 +56,8 @@ Outcome read_dump_heading(const TextLine& line, Reading& reading) {
   static const re2::RE2 kOn(
       R"((?i)\brank[ =:_-]*\d{1,7}[ ,]*(?:on |@ ?|host[ =:]|\()([a-z][\w.-]*\d[\w.-]*)(?:[ ,):]|$))");
   std::string host;
-  if (heading.rank &&
-      (re2::RE2::PartialMatch(piece, kAsked, &host) || re2::RE2::PartialMatch(piece, kOn, &host)))
+  if (heading.rank && (re2::RE2::PartialMatch(piece, kAsked, &host) ||
+                       (re2::RE2::PartialMatch(piece, kOn, &host) && line::may_name_machine(host))))
     reading.sink.put(IdentityRow{.place = line.place,
                                  .source = "dump heading",
                                  .host = Host(host),

@@ -96,7 +96,7 @@ bool counts_on(const ProgressRow& row) {
 bool read_any_loss(std::string_view text, ProgressRow& row) {
   if (read_loss(text, row)) return true;
   static const re2::RE2 kNumber(
-      R"(^[a-zA-Z_/.]{0,16}["']?\s*[=:\[ ]\s*(?:loss=)?([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf|NaN|Inf)))");
+      R"(^[a-zA-Z_/.]{0,16}["']?\s*[=:\[ ]\s*(?:loss=)?([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf|NaN|Inf))(?:[^\d.% ]| [^%]|\s?$))");
   std::string lower(text.substr(0, 400));
   for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
@@ -127,8 +127,7 @@ Outcome read_counted(const TextLine& line, Reading& reading) {
   StepCounter& counter = reading.keep<StepCounter>();
   if (reading.steps_told && !counter.found()) return {};
   ProgressRow row = progress_row(line, "generic");
-  if (!read_any_loss(text, row) || says_evaluation(text.substr(0, text.find_first_of("=:[|"))))
-    return {};
+  if (!read_any_loss(text, row) || rules::tells_of_other_work(text)) return {};
   add_took(text, true, row);
   const bool odd = row.loss_nan || row.grad_norm_nan;
   const std::vector<ProgressRow> rows = counter.count(counted_line(text), std::move(row));

@@ -17,6 +17,7 @@
 
 #include "ingest/engine/recogniser.hpp"
 #include "ingest/training/loop_figures.hpp"
+#include "line/speaker_label.hpp"
 #include "model/contains.hpp"
 #include "rules/step_parts.hpp"
 
@@ -43,6 +44,7 @@ std::optional<Speaker> speaker_of(std::string_view text) {
   re2::StringPiece rest(text.data(), text.size());
   if (!re2::RE2::FindAndConsume(&rest, kSpeaker, &out.first, &last, &out.host, &behind))
     return std::nullopt;
+  if (!line::may_name_machine(out.host)) out.host.clear();
   out.last = last.empty() ? out.first : std::strtoll(last.c_str(), nullptr, 10);
   if (out.last < out.first || out.last - out.first >= kMostOfMachine) return std::nullopt;
   out.rest = {rest.data(), rest.size()};
@@ -175,7 +177,9 @@ bool put_listed(const TextLine& line, Reading& reading) {
 
 Outcome read_rank_parts(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  if (text.size() > kLongestList || contains(text, "time (ms) |")) return {};
+  if (text.size() > kLongestList || contains(text, "time (ms) |") ||
+      rules::tells_of_other_work(text.substr(0, 200)))
+    return {};
   if (put_listed(line, reading)) return {true};
   std::optional<Speaker> who = speaker_of(text);
   if (!who && line.line.prefix.rank) {

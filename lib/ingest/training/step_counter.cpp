@@ -2,6 +2,7 @@
 #include "ingest/training/step_counter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -14,9 +15,10 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kMostShapes = 32, kMostCounts = 24, kLongestCounted = 600;
-constexpr std::size_t kLines = 3;         // that must agree where a name says what is counted
-constexpr std::size_t kLinesUnnamed = 5;  // ... and where none does
-constexpr std::size_t kPatience = 12;     // lines after which a shape counts nothing
+constexpr std::size_t kLines = 3;          // that must agree where a name says what is counted
+constexpr std::size_t kLinesOfTotal = 5;   // ... where it is "120/5000"
+constexpr std::size_t kLinesUnnamed = 20;  // ... and where nothing does
+constexpr std::size_t kPatience = 40;      // lines after which a shape counts nothing
 constexpr std::int64_t kFarthest = std::int64_t{1} << 50;
 
 bool letter(char c) {
@@ -114,6 +116,13 @@ std::pair<std::int64_t, std::size_t> total_behind(std::string_view text, std::si
                       : std::pair(std::int64_t{0}, at);
 }
 
+// "20008 MiB": its unit stands apart.
+bool amount(std::string_view text, std::size_t at) {
+  static constexpr std::array<std::string_view, 10> kUnits{"MiB", "GiB", "MB", "GB", "KiB",
+                                                           "kB",  "ms",  "s",  "us", "W"};
+  return at < text.size() && text[at] == ' ' && contains(kUnits, word_behind(text, at + 1));
+}
+
 // "nan", "-inf" where a number may stand: 0, or its length.
 std::size_t no_number(std::string_view rest) {
   for (const std::string_view word : {"nan", "inf", "NaN", "Inf", "NAN", "INF"})
@@ -146,7 +155,8 @@ CountedLine counted_line(std::string_view text) {
     const std::string_view name = word_before(text, i);
     const std::string_view unit = word_behind(text, digits.end);
     const bool countable =
-        digits.whole && !of_clock(text, i, digits.end) && (unit.empty() || grade_of(unit) > 0) &&
+        digits.whole && !contains(in_lower_case(name), "mem") && !amount(text, digits.end) &&
+        !of_clock(text, i, digits.end) && (unit.empty() || grade_of(unit) > 0) &&
         !(digits.end < text.size() && text[digits.end] == '%') && out.counts.size() < kMostCounts;
     const std::string_view number = text.substr(i, digits.end - i);
     if (in_lower_case(name).ends_with("rank"))
@@ -177,7 +187,8 @@ bool StepCounter::choose(Shape& shape) {
       steady = steady && by == lines[1][f].value - lines[0][f].value;
     }
     const std::size_t grade = lines.front()[f].grade;
-    if (!grows || (grade == 0 && (!steady || lines.size() < kLinesUnnamed))) continue;
+    const std::size_t least = lines.front()[f].of > 0 ? kLinesOfTotal : kLinesUnnamed;
+    if (!grows || (grade == 0 && (!steady || lines.size() < least))) continue;
     if (!best || (grade > 0 && (best_grade == 0 || grade < best_grade))) {
       best = f;
       best_grade = grade;
