@@ -282,7 +282,7 @@ std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& p
   constexpr std::size_t kLeastReadings = 3;  // of each rank: one may be of a test at the start
   const double step_ms = parts.iteration_ms;
   if (parts.answer != analyze::SlowPartsAnswer::ranks || !on_one_machine || parts.against_outside ||
-      parts.excess_ms < kLeastShare * step_ms)
+      parts.excess_ms < kLeastShare * step_ms || parts.readings < kLeastReadings)
     return std::nullopt;
   std::vector<double> theirs, others;
   for (const analyze::RankExcess& r : parts.all)
