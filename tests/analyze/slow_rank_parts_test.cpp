@@ -134,7 +134,8 @@ TEST(SlowRankParts, APartOfUnknownKindThatMakesUpForTheWaiting) {
   // One that does not, as what is counted since the start, says nothing.
   for (PartSeries& p : d.parts)
     if (p.name == "vorne")
-      for (std::size_t i = 0; i < p.ms.size(); ++i) p.ms[i] = 10.0 * number_of(p.rank) + 3;
+      for (std::size_t i = 0; i < p.ms.size(); ++i)
+        p.ms[i] = 10.0 * static_cast<double>(number_of(p.rank)) + 3;
   EXPECT_NE(d.ask(100, 199).answer, SlowPartsAnswer::ranks);
 }
 
