@@ -34,14 +34,17 @@ bool went_on(const Case& incident, const DecideParams& params, const Finding& f)
                             *f.end + f.uncertainty + params.went_on < *incident.last_progress);
 }
 
-bool survived(const Case& incident, const Finding& f) {
+bool outlived(const Case& incident, const Evidence& line, Nanoseconds end) {
   constexpr Nanoseconds kLong = 30 * kMinute;
+  const auto& last = incident.last_step;
+  return incident.last_progress && last && line.member == last->member &&
+         (incident.newest_first || line.line < last->line) && end + kLong < *incident.last_progress;
+}
+
+bool survived(const Case& incident, const Finding& f) {
   const auto& end = f.end ? f.end : f.start;
-  return end && incident.last_progress && incident.last_step &&
-         *end + f.uncertainty + kLong < *incident.last_progress &&
-         std::ranges::any_of(f.evidence, [&](const Evidence& e) {
-           return e.member == incident.last_step->member &&
-                  (incident.newest_first || e.line < incident.last_step->line);
+  return end && std::ranges::any_of(f.evidence, [&](const Evidence& e) {
+           return outlived(incident, e, *end + f.uncertainty);
          });
 }
 

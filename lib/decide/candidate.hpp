@@ -14,7 +14,10 @@ std::optional<CauseKind> kind_of(const Finding& finding);
 
 // The job completed steps after it.
 bool went_on(const Case& incident, const DecideParams& params, const Finding& f);
-// In the log that tells of it, steps were completed long after: it ended an earlier run, if any.
+// In the log with that line, before its last step, which came long after that time: what ended then
+// ended an earlier run, if any.
+bool outlived(const Case& incident, const Evidence& line, Nanoseconds end);
+// The same of a finding, by any of its lines.
 bool survived(const Case& incident, const Finding& f);
 // Each of its lines stands before steps of the same log, and not all of these have a time.
 bool steps_after(const Finding& f);

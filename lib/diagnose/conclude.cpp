@@ -10,6 +10,7 @@
 #include "analyze/facts/job_life.hpp"
 #include "analyze/facts/rank_map.hpp"
 #include "analyze/facts/step_lines.hpp"
+#include "decide/candidate.hpp"
 #include "decide/decide.hpp"
 #include "holdings.hpp"
 #include "identity.hpp"
@@ -112,17 +113,6 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
   }
 }
 
-// What ended, and in the same log steps went on for long: it ended an earlier run.
-void leave_survived_exits(decide::Case& incident) {
-  constexpr Nanoseconds kLong = 30 * kMinute;
-  std::erase_if(incident.exits, [&](const decide::ExitFact& x) {
-    return x.time && incident.last_progress && incident.last_step &&
-           incident.last_step->member == x.evidence.member &&
-           (incident.newest_first || x.evidence.line < incident.last_step->line) &&
-           *x.time + kLong < *incident.last_progress;
-  });
-}
-
 decide::Case case_of(const Resolved& resolved) {
   const auto& [facts, topology] = resolved;
   decide::Case incident{.exits = exits_of(facts), .hosts = facts.hosts.size()};
@@ -181,7 +171,9 @@ decide::Case case_of(const Resolved& resolved) {
     if (const auto& last = e.last_time_ns ? e.last_time_ns : e.time_ns; last)
       incident.last_word = std::max(incident.last_word.value_or(*last), *last);
   see_progress(facts, incident);
-  leave_survived_exits(incident);
+  std::erase_if(incident.exits, [&](const decide::ExitFact& x) {
+    return x.time && decide::outlived(incident, x.evidence, *x.time);
+  });
   if (topology.layout) {
     incident.tp = topology.layout->tp;
     incident.pp = topology.layout->pp;

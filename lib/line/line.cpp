@@ -25,7 +25,6 @@ namespace culprit::line {
 
 namespace {
 
-bool alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool host_char(char c) { return alpha(c) || digit(c) || c == '-' || c == '.' || c == '_'; }
 
 // Reads from the left; every peeler either takes its prefix whole or leaves the cursor where it
@@ -1164,8 +1163,7 @@ class WordedHosts {
 // once.
 class Labels {
  public:
-  void take(std::string_view text) {
-    const SpeakerLabel label = parse_label(text);
+  void take(const SpeakerLabel& label, std::string_view text) {
     if (label.used == 0) return;
     Layout& layout = layouts_[{label.kind, label.open, label.behind}];
     ++layout.lines;
@@ -1229,8 +1227,9 @@ Habit habit_of(std::string_view head) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     ++lines;
-    loose.take(text.substr(parse_label(text).used));
-    labels.take(text);
+    const SpeakerLabel label = parse_label(text);
+    loose.take(text.substr(label.used));
+    labels.take(label, text);
     Cursor c{text};
     const std::string_view host = c.word(host_char);
     const bool numbered = std::ranges::any_of(host, digit) && !host.empty() && alpha(host[0]);
@@ -1246,8 +1245,8 @@ Habit habit_of(std::string_view head) {
         }
       }
     }
-    const bool of_rank = parse_label(text).kind == LabelKind::rank;
-    if (numbered && !of_rank && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
+    if (numbered && label.kind != LabelKind::rank && (c.take(": ") || (c.take(":") && c.done())))
+      ++prefixed;
     if (!numbered) siblings.take(host, c);
   }
   habit.loose_time = loose.are_times(lines);

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "line/speaker_label.hpp"
 #include "model/host.hpp"
 #include "model/rank.hpp"
-#include "line/speaker_label.hpp"
 #include "model/time.hpp"
 
 namespace culprit::line {

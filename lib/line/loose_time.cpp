@@ -17,16 +17,6 @@ namespace {
 
 constexpr std::size_t kLongestTime = 48;
 
-int number_at(std::string_view text, std::size_t at, std::size_t width) {
-  int value = 0;
-  if (at + width > text.size()) return -1;
-  for (std::size_t i = at; i < at + width; ++i) {
-    if (!digit(text[i])) return -1;
-    value = value * 10 + (text[i] - '0');
-  }
-  return value;
-}
-
 struct LooseDate {
   std::size_t used = 0;
   int year = 0, month = 0, day = 0;  // year 0: not printed
@@ -45,19 +35,17 @@ LooseDate date_of(std::string_view t) {
   std::size_t digits = 0;
   while (digits < t.size() && digit(t[digits])) ++digits;
   const auto cut = [&](std::size_t at, char c) { return t.size() > at && t[at] == c; };
-  if (digits == 8) return {8, number_at(t, 0, 4), number_at(t, 4, 2), number_at(t, 6, 2)};
-  if (digits == 6)
-    return {6, 2000 + number_at(t, 0, 2), number_at(t, 2, 2), number_at(t, 4, 2), false};
+  if (digits == 8) return {8, fixed(t, 0, 4), fixed(t, 4, 2), fixed(t, 6, 2)};
+  if (digits == 6) return {6, 2000 + fixed(t, 0, 2), fixed(t, 2, 2), fixed(t, 4, 2), false};
   if (digits == 4)
     for (const char c : {'-', '/', '.'})
-      if (cut(4, c) && cut(7, c))
-        return {10, number_at(t, 0, 4), number_at(t, 5, 2), number_at(t, 8, 2)};
+      if (cut(4, c) && cut(7, c)) return {10, fixed(t, 0, 4), fixed(t, 5, 2), fixed(t, 8, 2)};
   if (digits != 2) return {};
   if (cut(2, '.') && cut(5, '.'))  // who writes dots puts the day first
-    return {10, number_at(t, 6, 4), number_at(t, 3, 2), number_at(t, 0, 2)};
+    return {10, fixed(t, 6, 4), fixed(t, 3, 2), fixed(t, 0, 2)};
   // With a hyphen the month stands first; with a stroke it may be either.
   const bool short_date = (cut(2, '/') || cut(2, '-')) && t.size() > 5 && !digit(t[5]);
-  const int first = number_at(t, 0, 2), second = number_at(t, 3, 2);
+  const int first = fixed(t, 0, 2), second = fixed(t, 3, 2);
   if (!short_date || t[5] == t[2]) return {};
   const bool either = t[2] == '/' && first <= 12 && second <= 12 && first != second;
   return first > 12 ? LooseDate{5, 0, second, first, false}
@@ -77,7 +65,7 @@ LooseTime by_date(std::string_view text, Timestamp& stamp) {
   if (at == date.used) return {};
   std::string time(text.substr(at, kLongestTime));
   std::size_t added = 0;
-  if (number_at(time, 0, 6) >= 0 && (time.size() == 6 || !digit(time[6]))) {
+  if (fixed(time, 0, 6) >= 0 && (time.size() == 6 || !digit(time[6]))) {
     time.insert(4, ":").insert(2, ":");
     added = 2;
   } else if (time.size() >= 8 && time[2] == '-' && time[5] == '-') {

@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t kLongestLabel = 64;
 
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -31,7 +29,7 @@ class Reader {
     if (text_.size() - at_ < word.size()) return false;
     for (std::size_t i = 0; i < word.size(); ++i) {
       const char c = text_[at_ + i];
-      if ((letter(c) ? c | 0x20 : c) != word[i]) return false;
+      if ((alpha(c) ? c | 0x20 : c) != word[i]) return false;
     }
     at_ += word.size();
     return true;
@@ -46,7 +44,7 @@ class Reader {
   }
   std::string_view host_word() {
     const std::size_t begin = at_;
-    while (letter(peek()) || digit(peek()) || (at_ > begin && (peek() == '-' || peek() == '.')))
+    while (alpha(peek()) || digit(peek()) || (at_ > begin && (peek() == '-' || peek() == '.')))
       ++at_;
     return text_.substr(begin, at_ - begin);
   }
@@ -64,7 +62,7 @@ bool counts_something(std::string_view word) {
        "exp", "run",   "trial", "layer",  "block", "thread", "proc",  "task",  "job",   "test",
        "v",   "split", "h",     "a",      "b",     "gb",     "l",     "t",     "mi",    "rank"});
   std::size_t end = 0;
-  while (end < word.size() && letter(word[end])) ++end;
+  while (end < word.size() && alpha(word[end])) ++end;
   std::size_t rest = end;
   while (rest < word.size() && (digit(word[rest]) || word[rest] == '-')) ++rest;
   std::string name(word.substr(0, end));
@@ -73,7 +71,7 @@ bool counts_something(std::string_view word) {
 }
 
 bool like_host(std::string_view word) {
-  return word.size() >= 2 && letter(word.front()) && std::ranges::any_of(word, digit) &&
+  return word.size() >= 2 && alpha(word.front()) && std::ranges::any_of(word, digit) &&
          may_name_machine(word);
 }
 
@@ -91,7 +89,7 @@ bool read_body(Reader& in, SpeakerLabel& out) {
     }
   }
   if (Reader rank = in; rank.take_any("rR") && digit(rank.peek())) {
-    if ((out.number = rank.number()) && !letter(rank.peek()) && rank.peek() != '-') {
+    if ((out.number = rank.number()) && !alpha(rank.peek()) && rank.peek() != '-') {
       out.kind = LabelKind::short_rank;
       in = rank;
       return true;

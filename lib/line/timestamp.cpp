@@ -11,17 +11,6 @@ namespace culprit::line {
 
 namespace {
 
-// Exactly `width` digits at the start of text, or -1.
-int fixed(std::string_view text, std::size_t at, std::size_t width) {
-  if (at + width > text.size()) return -1;
-  int value = 0;
-  for (std::size_t i = at; i < at + width; ++i) {
-    if (!digit(text[i])) return -1;
-    value = value * 10 + (text[i] - '0');
-  }
-  return value;
-}
-
 struct TimeOfDay {
   Nanoseconds ns = 0;
   Nanoseconds precision = kSecond;

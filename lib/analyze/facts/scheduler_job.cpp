@@ -239,6 +239,12 @@ std::set<Host> hosts_of_output(const Facts& facts) {
   return hosts;
 }
 
+std::set<Host> nodes_of(const Hostlist& list) {
+  std::set<Host> out;
+  for (const auto& node : list.hosts) out.insert(short_host(node));
+  return out;
+}
+
 // Those of `jobs` that had all machines of which there is output, two or more; where no output
 // says, all of which there are files.
 Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
@@ -246,8 +252,7 @@ Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
   if (hosts.empty()) hosts = hosts_of_files(facts);
   if (hosts.size() < 2) return {};
   return with_nodes(facts, jobs, [&](const Hostlist& list) {
-    std::set<Host> nodes;
-    for (const auto& node : list.hosts) nodes.insert(short_host(node));
+    const std::set<Host> nodes = nodes_of(list);
     return std::ranges::includes(nodes, hosts);
   });
 }
@@ -256,8 +261,7 @@ Jobs of_all_output(const Facts& facts, const Jobs& jobs) {
 Jobs of_much_output(const Facts& facts, const Jobs& jobs) {
   const std::set<Host> hosts = hosts_of_output(facts);
   const Jobs few = with_nodes(facts, jobs, [&](const Hostlist& list) {
-    std::set<Host> nodes;
-    for (const auto& node : list.hosts) nodes.insert(short_host(node));
+    const std::set<Host> nodes = nodes_of(list);
     const auto had =
         std::ranges::count_if(hosts, [&](const Host& h) { return nodes.count(h) > 0; });
     return !list.broken && 2 * static_cast<std::size_t>(had) < hosts.size();

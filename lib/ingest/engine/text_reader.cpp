@@ -1,5 +1,4 @@
 #include "ingest/engine/text_reader.hpp"
-#include "ingest/engine/name_moment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +7,7 @@
 
 #include <re2/re2.h>
 
+#include "ingest/engine/name_moment.hpp"
 #include "line/digit.hpp"
 #include "model/hostlist.hpp"
 #include "rules/grammar.hpp"

@@ -291,18 +291,18 @@ class Accounting : public Assembler {
 // TIME NODES NODELIST(REASON)"; a job that waits has a reason there.
 class Queue : public Assembler {
  public:
-  explicit Queue(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+  explicit Queue(std::size_t columns) : columns_(columns) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
     std::vector<std::string_view> cells;
     const std::string_view text = line::trimmed(line.raw);
-    for (std::size_t at = 0; at < text.size() && cells.size() < columns_.size();) {
+    for (std::size_t at = 0; at < text.size() && cells.size() < columns_;) {
       const std::size_t end = std::min(text.find(' ', at), text.size());
       cells.push_back(text.substr(at, end - at));
       at = std::min(text.find_first_not_of(' ', end), text.size());
     }
     if (cells.empty() || !line::digit(cells.front().front())) return Step::not_mine;
-    if (cells.size() == columns_.size() && cells.back().front() != '(')
+    if (cells.size() == columns_ && cells.back().front() != '(')
       reading.sink.put(ConfigRow{
           line.place, "slurm.queue.nodes",
           std::string(cells.front()) + " " + std::string(cells.back().substr(0, kMostNodes))});
@@ -311,7 +311,7 @@ class Queue : public Assembler {
   void finish(Reading&) override {}
 
  private:
-  std::vector<std::string> columns_;
+  std::size_t columns_;
 };
 
 Outcome read_sacct(const TextLine& line, Reading&) {
@@ -333,7 +333,7 @@ Outcome read_sacct(const TextLine& line, Reading&) {
   }
   const auto has = [&](const char* name) { return contains(columns, name); };
   if (has("jobid") && has("st") && columns.back().starts_with("nodelist") && separator == ' ')
-    return {true, std::make_unique<Queue>(std::move(columns))};
+    return {true, std::make_unique<Queue>(columns.size())};
   const bool of_times = has("start") && (has("end") || has("nodelist"));
   if (!has("jobid") || !has("state") || (!has("exitcode") && !of_times)) return {};
   return {true, std::make_unique<Accounting>(std::move(columns), separator)};

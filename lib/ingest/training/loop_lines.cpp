@@ -26,7 +26,7 @@ bool read_elsewhere(std::string_view text) {
   return of_torchtitan(text);
 }
 
-// Per second, or per so many steps.
+// Milliseconds in one of the unit, "ms" or "s" in whatever letters.
 double to_ms(const std::string& unit) { return unit[0] == 'm' || unit[0] == 'M' ? 1 : 1e3; }
 
 // How long a step took, as far as the line says so in words of a step.

@@ -71,12 +71,6 @@ bool of_torchtitan(std::string_view text) {
          (contains(text, "grad_norm: ") || contains(text, "  tflops: "));
 }
 
-bool says_evaluation(std::string_view text) {
-  static const re2::RE2 kEvaluates(
-      R"((?i)(?:\b|_)(?:val(?:id\w*)?|test\w*|eval\w*|infer\w*)(?:\b|_))");
-  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kEvaluates);
-}
-
 ProgressRow progress_row(const TextLine& line, const char* framework) {
   return ProgressRow{.place = line.place, .time = line.line.prefix.time, .framework = framework};
 }

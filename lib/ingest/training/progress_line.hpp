@@ -18,8 +18,6 @@ bool read_loss(std::string_view text, ProgressRow& row);
 
 // Whether the line is torchtitan's: "step: 700  loss:  0.7052  grad_norm: ...".
 bool of_torchtitan(std::string_view text);
-// Whether the words say that something is evaluated, not trained.
-bool says_evaluation(std::string_view text);
 
 ProgressRow progress_row(const TextLine& line, const char* framework);
 void put_progress(const ProgressRow& row, Reading& reading);
