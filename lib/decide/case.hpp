@@ -29,6 +29,7 @@ enum class Scheduler { slurm, pbs, lsf };
 struct Holdings {
   std::set<Host> kernel_logs, outputs, metrics;  // of hosts
   std::set<Host> management_logs;                // of hosts: SEL and the like
+  std::set<Host> device_readings;                // of hosts: nvidia-smi, DCGM
   std::set<Rank> ranks;                          // with a file of their own output
   std::set<Rank> stacks, recorders;              // of ranks
   bool scheduler = false;                        // its record of the job

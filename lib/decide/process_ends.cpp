@@ -22,11 +22,6 @@ std::set<Host> hosts_alike(const Finding& f, const Cause& c) {
   return out;
 }
 
-// What a host says of a service or the network is not about the host.
-bool of_the_outside(const Finding& f) {
-  return f.symptom == Symptom::external_service_error || f.symptom == Symptom::infiniband_error;
-}
-
 // A set-up failure that one host of several reports is that host's environment.
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide)
@@ -46,8 +41,8 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   }
   if (w.incident.hosts_with_output > 1) return host;
   // One console holds the output of all: others were heard, and say nothing of the kind.
-  const bool own = (f.traits.has(Trait::own_limit) || !of_the_outside(f)) && f.hosts.size() == 1 &&
-                   alike.size() == 1 && w.incident.machines.count(f.hosts.front()) > 0;
+  const bool own = !f.traits.has(Trait::not_of_host) && f.hosts.size() == 1 && alike.size() == 1 &&
+                   w.incident.machines.count(f.hosts.front()) > 0;
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }
 
@@ -56,7 +51,7 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
 std::vector<Host> few_hosts(const Walk& w, const Finding& f, const Cause& c) {
   constexpr std::size_t kFew = 4;
   const std::set<Host> alike = hosts_alike(f, c);
-  if (f.scope != Scope::host_local || f.origin == Origin::any || of_the_outside(f) ||
+  if (f.scope != Scope::host_local || f.origin == Origin::any || f.traits.has(Trait::not_of_host) ||
       alike.size() < 2 || alike.size() > kFew || 2 * alike.size() > w.incident.hosts ||
       std::ranges::any_of(alike, [&](const Host& h) { return w.incident.machines.count(h) == 0; }))
     return {};

@@ -86,7 +86,8 @@ bool explained(const Walk& w, const Finding& word, const std::optional<Nanosecon
   });
 }
 
-// A process failed by itself, and communication with it: the log has both before the word. Of srun
+// A process failed by itself, and communication with it, or communication after the last step: the
+// log has it before the word. Of srun
 // the exit is enough: it ends the step because of it, and tells of tasks that were asked to stop
 // behind the word.
 bool failed_before_the_word(const Walk& w, const Finding& word) {
@@ -99,14 +100,19 @@ bool failed_before_the_word(const Walk& w, const Finding& word) {
                     (!w.incident.last_step || w.incident.last_step->member == x.evidence.member));
   }
   if (task) return true;
-  return ended &&
-         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
-           return f.outcome == Outcome::fired && f.role == Role::cascade &&
-                  f.analysis == Analysis::classify && !f.start &&
-                  f.severity >= Severity::distributed && f.symptom != Symptom::job_hang &&
-                  std::any_of(f.evidence.begin(), f.evidence.end(),
-                              [&](const Evidence& e) { return printed_before(e, word); });
-         });
+  // Between the last step and the word nobody retries any more.
+  const auto& last = w.incident.last_step;
+  const auto stopped = [&](const Evidence& e) {
+    return last && last->member == e.member && last->line < e.line;
+  };
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.role == Role::cascade &&
+           f.analysis == Analysis::classify && !f.start && f.severity >= Severity::distributed &&
+           f.symptom != Symptom::job_hang &&
+           std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+             return printed_before(e, word) && (ended || stopped(e));
+           });
+  });
 }
 
 // A process ended itself: SIGABRT or a crash, of its own or as its shell says it.

@@ -158,7 +158,8 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
     if (f.analysis != Analysis::slow || slow_of(f).transient) continue;
     const bool named = f.subject.kind != SubjectKind::job && !slow_of(f).event_only;
     const bool later = !named && !slow_of(f).from_start;
-    if ((named && !own) || (!named && slow_of(f).over) ||
+    const bool elsewhere = named && !own && (f.host || !f.hosts.empty());  // else it may be here
+    if (elsewhere || (!named && slow_of(f).over) ||
         (later && !(trains_down && uses_links(slow_of(f).grown)))) {
       out.contradicted = true;
     } else {
@@ -169,9 +170,9 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
   return out;
 }
 
-// Links train down at any time, to a half and less. Another machine's kernel would say the same of
-// its own devices; a setting is compared with those of other hosts. A line that only bears out
-// another takes nothing from it.
+// Links train down at any time, to a half and less, and boards lower their clocks. Another
+// machine's kernel would say the same of its own devices, and so would its tools; a setting is
+// compared with those of other hosts. A line that only bears out another takes nothing from it.
 bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
   const auto borne_out = [](const Finding* one) {
     return !std::holds_alternative<SettingFacts>(one->facts) && one->role == Role::confirmation;
@@ -179,8 +180,10 @@ bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
   return !std::ranges::all_of(odd, borne_out) && std::ranges::all_of(odd, [&](const Finding* one) {
     const auto* setting = std::get_if<SettingFacts>(&one->facts);
     if (setting != nullptr) return setting->device && setting->far_below;
+    const Holdings& holds = w.incident.holds;
+    const auto& asked = one->origin == Origin::kernel ? holds.kernel_logs : holds.device_readings;
     return borne_out(one) || (one->traits.has(Trait::below_rate) && one->role == Role::root &&
-                              !one->start && w.incident.holds.kernel_logs.size() > 1);
+                              !one->start && asked.size() > 1);
   });
 }
 
@@ -191,6 +194,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   const Finding& f = *odd.front();
   const Host& host = f.hosts.front();
   const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: its kernel's word
+  // Boards lower their clocks for heat and power, and raise them again.
+  const bool lowered = setting == nullptr && f.origin != Origin::kernel;
   const bool device = setting == nullptr || setting->device;
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
@@ -212,10 +217,10 @@ std::optional<Answer> slow_setting(Walk& w) {
   const bool sure = !others.because.empty() || settings > 1;
   const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
   // A device that runs below its rate has to be seen to, whether or not steps tell of it.
-  v.action = !sure               ? trained_down ? Action::mitigate : Action::checks
-             : others.in_mid_run ? Action::mitigate
-             : device            ? Action::isolate
-                                 : Action::repair;
+  v.action = !sure                          ? trained_down ? Action::mitigate : Action::checks
+             : others.in_mid_run || lowered ? Action::mitigate
+             : device                       ? Action::isolate
+                                            : Action::repair;
   v.precision = sure || trained_down ? Precision::exact : Precision::candidates;
   v.symptom = Symptom::mfu_decline;
   target(v, {SubjectKind::host, host}, confidence, because);

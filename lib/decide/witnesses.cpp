@@ -117,7 +117,8 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
   if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) ||
       (kind == CauseKind::crash && crashed_.count(*f.host) != 0))
     return true;
-  if (f.origin == Origin::kernel && (of_own_process(f) || of_lost_process(f) || took_away(f)))
+  if (f.origin == Origin::kernel &&
+      (of_own_process(f) || of_lost_process(f) || took_away(f) || felt_by_others(f)))
     return true;
   // Processes report a CUDA error, and the first that ended itself was there.
   if (gpu_fault(f) && cuda_error && first_abort_ != nullptr && first_abort_->host == f.host)
@@ -167,6 +168,21 @@ bool Witnesses::alone_with(const Finding& f, const Finding& lost) const {
            return other.outcome == Outcome::fired && other.host && other.host != f.host &&
                   leads_to(other, lost.event_class);
          });
+}
+
+// At that moment kernels of several other machines report of their own GPUs what it leads to: only
+// a job has GPUs of several machines at work on one thing.
+bool Witnesses::felt_by_others(const Finding& f) const {
+  constexpr Nanoseconds kSoon = 10 * kSecond;
+  constexpr std::size_t kLeastHosts = 2;
+  if (!f.start || !gpu_fault(f)) return false;
+  std::set<Host> others;
+  for (const Finding& other : incident_.findings)
+    if (other.outcome == Outcome::fired && other.origin == Origin::kernel && other.host &&
+        other.host != f.host && other.start && leads_to(f, other.event_class) &&
+        *other.start >= *f.start && *other.start <= *f.start + kSoon)
+      others.insert(*other.host);
+  return others.size() >= kLeastHosts;
 }
 
 // The kernel names a process by its number, and that is one of the job's. Small ones are of

@@ -27,6 +27,7 @@ class Witnesses {
   bool of_own_process(const Finding& f) const;
   bool of_lost_process(const Finding& f) const;
   bool took_away(const Finding& f) const;
+  bool felt_by_others(const Finding& f) const;
   bool alone_with(const Finding& f, const Finding& lost) const;
   bool links_break_everywhere() const;
 

@@ -22,6 +22,7 @@ decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topolog
     if (!m.host || m.size == 0 || m.duplicate_of != 0) continue;
     if (m.text_kind == "kernel" || analyze::system_log(m.path)) out.kernel_logs.insert(*m.host);
     if (m.text_kind == "bmc") out.management_logs.insert(*m.host);
+    if (m.text_kind == "nvidia-smi" || m.text_kind == "dcgm") out.device_readings.insert(*m.host);
   }
   for (const MemberRow& m : facts.members)
     if (m.rank && m.size > 0 && m.text_kind != "stack" && m.text_kind != "data" &&
@@ -89,6 +90,8 @@ std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& 
   std::set<Host> out = holds.kernel_logs;
   for (const RankRow& r : facts.ranks)
     if (r.host) out.insert(*r.host);
+  for (const HostRow& h : facts.hosts)
+    if (h.has_log) out.insert(h.host);
   for (const IdentityRow& i : facts.identities)
     if (i.host) out.insert(analyze::short_host(*i.host));
   if (facts.manifest)
@@ -96,8 +99,10 @@ std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& 
   for (const MemberRow& m : facts.members)
     if (m.host && m.kind == "file" && analyze::one_per_machine(m.path))
       out.insert(analyze::short_host(*m.host));
-  for (const EventRow& e : facts.events)  // a kernel's words in an export of many machines
-    if (e.host && contains(e.detail, "unit=kernel")) out.insert(analyze::short_host(*e.host));
+  // A kernel's words in an export of many machines, or those of a process of a launcher there.
+  for (const EventRow& e : facts.events)
+    if (e.host && (e.local_rank || contains(e.detail, "unit=kernel")))
+      out.insert(analyze::short_host(*e.host));
   return out;
 }
 

@@ -16,7 +16,8 @@
 
 #include "line/digit.hpp"
 #include "line/loose_time.hpp"
-#include "line/speaker_label.hpp"
+#include "line/header_layout.hpp"
+#include "line/text_cursor.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
 #include "model/contains.hpp"
@@ -24,40 +25,6 @@
 namespace culprit::line {
 
 namespace {
-
-bool host_char(char c) { return alpha(c) || digit(c) || c == '-' || c == '.' || c == '_'; }
-
-// Reads from the left; every peeler either takes its prefix whole or leaves the cursor where it
-// was.
-struct Cursor {
-  std::string_view text;
-  std::size_t at = 0;
-
-  std::string_view rest() const { return text.substr(at); }
-  bool done() const { return at >= text.size(); }
-  char peek() const { return done() ? '\0' : text[at]; }
-  bool take(std::string_view word) {
-    if (done() || text[at] != word[0] || text.substr(at, word.size()) != word)
-      return false;  // the first byte decides nearly always
-    at += word.size();
-    return true;
-  }
-  void spaces() {
-    while (peek() == ' ') ++at;
-  }
-  std::optional<std::int64_t> number() {
-    std::size_t used = 0;
-    std::int64_t value = 0;
-    if (!parse_digits(rest(), used, value)) return std::nullopt;
-    at += used;
-    return value;
-  }
-  std::string_view word(bool (*accept)(char)) {
-    const std::size_t begin = at;
-    while (!done() && accept(text[at])) ++at;
-    return text.substr(begin, at - begin);
-  }
-};
 
 void keep_time(Prefix& prefix, const Timestamp& stamp) {
   if (stamp.clock == Clock::none) return;
@@ -700,24 +667,41 @@ bool before_time(std::string_view rest) {
          parse_loose(rest, stamp).used > 0;
 }
 
-// Who speaks, where it says so in a word of ranks beside a time, or before most lines of the file.
-bool peel_label(Cursor& c, Habit habit, Prefix& prefix) {
-  const SpeakerLabel label = parse_label(c.rest());
+// Who speaks, where it says so in a word of ranks beside a time.
+bool peel_rank_label(Cursor& c, Prefix& prefix) {
+  if (prefix.rank) return false;
+  const RankLabel label = parse_rank_label(c.rest());
   if (label.used == 0) return false;
-  const bool usual = habit.label == label.kind && habit.label_open == label.open &&
-                     habit.label_behind == label.behind;
-  const bool dated = prefix.time.clock != Clock::none || before_time(c.rest().substr(label.used));
-  if (!usual && !(label.kind == LabelKind::rank && dated)) return false;
-  if (label.kind == LabelKind::host ? prefix.host.has_value() : prefix.rank.has_value())
-    return false;
-  if (label.kind == LabelKind::host) {
-    prefix.host = Host(label.host);
-    if (label.number) prefix.local_rank = LocalRank(*label.number);
-  } else {
-    prefix.rank = Rank(*label.number);
-  }
+  if (prefix.time.clock == Clock::none && !before_time(c.rest().substr(label.used))) return false;
+  prefix.rank = Rank(label.rank);
   if (prefix.stream.empty()) prefix.stream = std::string(c.rest().substr(0, label.used));
   c.at += label.used;
+  return true;
+}
+
+// What most lines of the file begin with. A line of another layout keeps what it has.
+bool peel_layout(Cursor& c, const HeaderLayout& layout, Prefix& prefix) {
+  const std::string_view fields = layout.view();
+  if (fields.empty()) return false;
+  const Header header = parse_header(c.rest());
+  if (!header.view().starts_with(fields)) return false;
+  const auto has = [&](std::string_view any) {
+    return fields.find_first_of(any) != std::string_view::npos;
+  };
+  if (has("T")) keep_time(prefix, header.time);
+  if (layout.hosts) prefix.host = Host(header.host);
+  if (header.rank && has("Rrn")) prefix.rank = Rank(*header.rank);
+  if (header.number && has("PN")) switch (layout.number) {
+      case HeaderNumber::rank: prefix.rank = Rank(*header.number); break;
+      case HeaderNumber::local_rank: prefix.local_rank = LocalRank(*header.number); break;
+      case HeaderNumber::pid: prefix.pid = header.number; break;
+      case HeaderNumber::task: prefix.task = header.number; break;
+      case HeaderNumber::unknown: break;
+    }
+  prefix.stream = std::string(header.host);
+  if (const auto number = header.rank ? header.rank : header.number)
+    prefix.stream += fmt::format("/{}", *number);
+  c.at += message_begin(c.rest(), header, fields.size());
   return true;
 }
 
@@ -1029,37 +1013,39 @@ void peel(std::string_view raw, Habit habit, Line& line) {
     Cursor p = c;
     p.spaces();
     const bool indented = p.at > c.at;
-    bool peeled = false;
-    switch (p.peek()) {
-      case '[':
-        peeled = peel_launcher_bracket(p, line.prefix) || peel_host_and_rank(p, line.prefix) ||
-                 peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) ||
-                 peel_label(p, habit, line.prefix) || peel_loose(p, habit, line.prefix) ||
-                 peel_boot_time(p, line.prefix) || peel_logger_field(p, line.prefix) ||
-                 peel_glog(p, line.prefix);
-        break;
-      case '<': peeled = peel_priority(p, line.prefix) || peel_loose(p, habit, line.prefix); break;
-      case '(':
-        peeled = peel_ray(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
-                 peel_label(p, habit, line.prefix);
-        break;
-      case '|': peeled = peel_after_date(p, line.prefix); break;
-      default:
-        if (digit(p.peek()))
-          peeled = peel_iso(p, line.prefix) || peel_unix_time(p, line.prefix) ||
-                   peel_kmsg(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
-                   peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) ||
-                   peel_words(p, line.prefix);
-        else if (indented && line.prefix.kernel)
-          peeled = false;  // the indentation of a call trace
-        else
-          peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) ||
-                   peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) ||
-                   peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
-                   peel_label(p, habit, line.prefix) ||
-                   (depth == 0 && peel_habit(p, habit, line.prefix)) ||
-                   peel_loose(p, habit, line.prefix);
-    }
+    bool peeled = depth == 0 && !indented && peel_layout(p, habit.header, line.prefix);
+    if (!peeled) switch (p.peek()) {
+        case '[':
+          peeled = peel_launcher_bracket(p, line.prefix) || peel_host_and_rank(p, line.prefix) ||
+                   peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) ||
+                   peel_rank_label(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
+                   peel_boot_time(p, line.prefix) || peel_logger_field(p, line.prefix) ||
+                   peel_glog(p, line.prefix);
+          break;
+        case '<':
+          peeled = peel_priority(p, line.prefix) || peel_loose(p, habit, line.prefix);
+          break;
+        case '(':
+          peeled = peel_ray(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
+                   peel_rank_label(p, line.prefix);
+          break;
+        case '|': peeled = peel_after_date(p, line.prefix); break;
+        default:
+          if (digit(p.peek()))
+            peeled = peel_iso(p, line.prefix) || peel_unix_time(p, line.prefix) ||
+                     peel_kmsg(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
+                     peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) ||
+                     peel_words(p, line.prefix);
+          else if (indented && line.prefix.kernel)
+            peeled = false;  // the indentation of a call trace
+          else
+            peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) ||
+                     peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) ||
+                     peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
+                     peel_rank_label(p, line.prefix) ||
+                     (depth == 0 && peel_habit(p, habit, line.prefix)) ||
+                     peel_loose(p, habit, line.prefix);
+      }
     if (!peeled) break;
     c = p;
   }
@@ -1159,33 +1145,6 @@ class WordedHosts {
   std::set<std::string_view> words_;
 };
 
-// Which layout of a speaker's label most lines begin with: of several speakers, each more than
-// once.
-class Labels {
- public:
-  void take(const SpeakerLabel& label, std::string_view text) {
-    if (label.used == 0) return;
-    Layout& layout = layouts_[{label.kind, label.open, label.behind}];
-    ++layout.lines;
-    layout.speakers.insert(text.substr(0, label.used));
-  }
-  void set(int lines, Habit& habit) const {
-    constexpr int kLeast = 4, kShare = 80;  // percent
-    for (const auto& [key, layout] : layouts_)
-      if (layout.lines >= kLeast && layout.lines * 100 >= lines * kShare &&
-          layout.speakers.size() > 1 &&
-          2 * layout.speakers.size() <= static_cast<std::size_t>(layout.lines))
-        std::tie(habit.label, habit.label_open, habit.label_behind) = key;
-  }
-
- private:
-  struct Layout {
-    int lines = 0;
-    std::set<std::string_view> speakers;
-  };
-  std::map<std::tuple<LabelKind, char, char>, Layout> layouts_;
-};
-
 // Whether lines begin with a time of a form that may be something else: enough of them, and in
 // order.
 class LooseTimes {
@@ -1211,13 +1170,37 @@ class LooseTimes {
 
 }  // namespace
 
+namespace {
+
+// Whether the layout says more of the lines that have it than what is peeled anyway.
+bool says_more(const HeaderLayout& layout, std::string_view head) {
+  constexpr int kEnough = 8;
+  int more = 0, seen = 0;
+  Habit habit;
+  habit.header = layout;
+  while (!head.empty() && seen < kEnough) {
+    const std::string_view text = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(head.size(), text.size() + 1));
+    if (!parse_header(text).view().starts_with(layout.view())) continue;
+    const Prefix with = peel(text, habit).prefix, without = peel(text).prefix;
+    if (without.kernel) return false;  // whose words are names of drivers
+    ++seen;
+    more += (with.host && with.host != without.host) || (with.rank && with.rank != without.rank) ||
+            (with.task && with.task != without.task) ||
+            (with.local_rank && with.local_rank != without.local_rank) ||
+            (with.time.clock != Clock::none && without.time.clock == Clock::none);
+  }
+  return 2 * more > seen;
+}
+
+}  // namespace
+
 Habit habit_of(std::string_view head) {
   Habit habit;
   int lines = 0;
   int prefixed = 0;
   WordedHosts siblings;
   LooseTimes loose;
-  Labels labels;
   int composed = 0;
   std::map<std::string_view, int> pods, containers;  // the first two words
   std::string_view rest = head;
@@ -1227,9 +1210,8 @@ Habit habit_of(std::string_view head) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     ++lines;
-    const SpeakerLabel label = parse_label(text);
-    loose.take(text.substr(label.used));
-    labels.take(label, text);
+    const std::size_t label = parse_rank_label(text).used;
+    loose.take(text.substr(label));
     Cursor c{text};
     const std::string_view host = c.word(host_char);
     const bool numbered = std::ranges::any_of(host, digit) && !host.empty() && alpha(host[0]);
@@ -1245,12 +1227,10 @@ Habit habit_of(std::string_view head) {
         }
       }
     }
-    if (numbered && label.kind != LabelKind::rank && (c.take(": ") || (c.take(":") && c.done())))
-      ++prefixed;
+    if (numbered && label == 0 && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
     if (!numbered) siblings.take(host, c);
   }
   habit.loose_time = loose.are_times(lines);
-  labels.set(lines, habit);
   // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
   habit.host_prefix = lines >= 3 && (prefixed * 100 >= lines * 95 || siblings.hosts(lines, head));
   habit.compose_prefix = lines >= 3 && composed * 100 >= lines * 95;
@@ -1260,6 +1240,10 @@ Habit habit_of(std::string_view head) {
   for (const auto& [container, count] : containers) most = std::max(most, count);
   habit.stern_prefix =
       lines >= 6 && most * 100 >= lines * 95 && pods.size() * 2 <= static_cast<std::size_t>(lines);
+  if (!habit.host_prefix && !habit.compose_prefix && !habit.stern_prefix)
+    if (const HeaderLayout header = learn_header(head);
+        !header.view().empty() && says_more(header, head))
+      habit.header = header;
   return habit;
 }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "line/speaker_label.hpp"
+#include "line/header_layout.hpp"
 #include "model/host.hpp"
 #include "model/rank.hpp"
 #include "model/time.hpp"
@@ -47,9 +47,7 @@ struct Habit {
   bool compose_prefix = false;  // docker compose: every line begins with "service  | "
   bool stern_prefix = false;    // stern: every line begins with "pod container "
   bool loose_time = false;      // what many lines begin with is a time (loose_time.hpp)
-  // The layout of the label that most lines begin with (speaker_label.hpp).
-  LabelKind label = LabelKind::none;
-  char label_open = '\0', label_behind = '\0';
+  HeaderLayout header;          // what most lines begin with, where that says who speaks
 };
 
 // One line (without its line end) into message and prefix.

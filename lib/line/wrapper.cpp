@@ -182,6 +182,9 @@ constexpr std::string_view kExportUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER",
                                              "_source.journald.transport",
                                              "labels.job",
                                              "stream.job"};
+constexpr std::string_view kExportRanks[] = {
+    "rank",       "global_rank",       "labels.rank",  "stream.rank", "attributes.rank",
+    "extra.rank", "record.extra.rank", "context.rank", "fields.rank", "jsonPayload.rank"};
 constexpr std::string_view kExportLogStreams[] = {"logStreamName", "@logStream"};
 
 // The machine of a record: as its labels name it, else its pod, else the stream of CloudWatch's
@@ -198,6 +201,22 @@ std::string export_host(const nlohmann::json& object, const std::string& pod) {
       stream.find_first_of("0123456789") != std::string::npos)
     return stream;
   return {};
+}
+
+// A number, or one in quotes, as labels are.
+std::optional<Rank> export_rank(const nlohmann::json& object) {
+  constexpr std::int64_t kLargest = 10'000'000;
+  for (const std::string_view path : kExportRanks) {
+    const nlohmann::json* found = at_path(object, path);
+    if (found == nullptr) continue;
+    std::int64_t rank = -1;
+    if (found->is_number_integer())
+      rank = found->get<std::int64_t>();
+    else if (!found->is_string() || !parse_whole(found->get_ref<const std::string&>(), rank))
+      continue;
+    if (rank >= 0 && rank < kLargest) return Rank(rank);
+  }
+  return std::nullopt;
 }
 
 // An audit record of Google Cloud has no text: what was done, to what, and how that went.
@@ -224,6 +243,7 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   const std::string pod = first_text(object, kExportPods);
   const std::string host = export_host(object, pod);
   if (!host.empty() && host.size() <= 253) prefix.host = Host(host);
+  prefix.rank = export_rank(object);
   prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kExportStreams);
   const std::string unit = first_text(object, kExportUnits);
   if (unit == "kernel" || unit == "kern" || unit == "dmesg") {

@@ -83,6 +83,8 @@
   TRAIT(of_several) \
   /* a limit of the machine itself was reached, whatever asked for more */ \
   TRAIT(own_limit) \
+  /* said of one machine alone it is not that one's: others keep it, or need it not */ \
+  TRAIT(not_of_host) \
   /* a device works below its rate until somebody mends it */ \
   TRAIT(below_rate) \
   /* a file is not there */ \

@@ -110,6 +110,28 @@ TEST(Hosts, FoldersThatNumberThemselves) {
             "- - - - - -");
 }
 
+// Three files or more that differ in the number of what is shaped like a machine's name.
+TEST(Hosts, FilesOfASeries) {
+  const auto hosts = [](const std::vector<std::string>& paths) {
+    Facts facts;
+    for (const std::string& path : paths) file(facts, path);
+    return hosts_of_members(facts);
+  };
+  EXPECT_EQ(hosts({"nos/gx07.txt", "nos/gx08.txt", "nos/gx09.txt"}), "gx07 gx08 gx09");
+  EXPECT_EQ(hosts({"console.wk-1.log", "console.wk-2.log", "console.wk-3.log"}), "wk-1 wk-2 wk-3");
+  EXPECT_EQ(hosts({"train-gx07.txt", "train-gx08.txt", "train-gx09.txt"}), "gx07 gx08 gx09");
+  EXPECT_EQ(hosts({"wk-1-console.log", "wk-2-console.log"}), "wk-1 wk-2");
+  for (const char* other : {"step-1$.txt", "trace-1$.txt", "runs/ab-1$.txt", "slurm-5187$.out",
+                            "shard1$.txt", "rank_1$.txt"}) {
+    std::vector<std::string> paths;
+    for (const char digit : {'1', '2', '3'}) {
+      paths.emplace_back(other);
+      paths.back()[paths.back().find('$')] = digit;
+    }
+    EXPECT_EQ(hosts(paths), "- - -") << other;
+  }
+}
+
 TEST(Hosts, NumbersOfNodes) {
   Facts facts;
   file(facts, "n0.log");

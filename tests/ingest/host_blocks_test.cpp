@@ -46,6 +46,16 @@ TEST(CommandHeading, TheLinesBelowAreTheMachines) {
             "rl-a3 10.40.7.23\nrl-b9 10.40.7.23\n");
 }
 
+// A machine's name behind a mark as sections have needs no prompt.
+TEST(CommandHeading, SectionsAreTheMachines) {
+  const std::string fault = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n";
+  const Rows rows = read_text("===== gx-07  06:13\nfine\n===== gx-08  06:22\n" + fault, "commands");
+  ASSERT_EQ(rows.events.size(), 1u);
+  EXPECT_EQ(rows.events[0].host, Host("gx-08"));
+  for (const char* line : {"== gx-07", "=== python3", "=== sha256 ==="})
+    EXPECT_FALSE(command_heading(line).section) << line;
+}
+
 // What looks like a heading and is not understood ends what the one before said.
 TEST(CommandHeading, ItHoldsUntilTheNextOfAnyKind) {
   for (const char* other :

@@ -385,6 +385,23 @@ TEST(RankTable, UnderAHeadingOfAnyOrder) {
   EXPECT_EQ(said("hostname,global_rank\ncx-1,0\ncx-2,1\n"), "0@cx-1:0 1@cx-2:0 ");
   EXPECT_EQ(said("rank host\n0 cx-1\nlater: nothing\n"), "") << "not every line is a row";
   EXPECT_EQ(said("rank loss\n0 2.5\n1 2.5\n"), "") << "no machine";
+  EXPECT_EQ(said("# two a node\nranks 0-1 cx-1\nranks 2-3 cx-2\n"),
+            "0@cx-1:0 1@cx-1:0 2@cx-2:0 3@cx-2:0 ");
+  EXPECT_EQ(said("cx-1: 0..1\ncx-2: 2..3\n"), "0@cx-1:0 1@cx-1:0 2@cx-2:0 3@cx-2:0 ");
+  EXPECT_EQ(said("ranks 0-1 cx-1\nranks 2-5 cx-2\n"), "") << "as many on each";
+}
+
+TEST(RankLine, ALocalRankIsNoneOfTheJob) {
+  const auto said = [](const std::string& line) {
+    std::string out;
+    for (const IdentityRow& i : file("job.log", line + "\n").identities)
+      out += fmt::format("{} {} {}", i.rank.value_or(-1), i.task.value_or(-1), *i.host);
+    return out;
+  };
+  EXPECT_EQ(said("global rank 9, local rank 1, host cx-07"), "9 -1 cx-07");
+  EXPECT_EQ(said("local rank 1 of host cx-07"), "");
+  EXPECT_EQ(said("[rank9]: starting on hostname cx-07, local rank 1"), "9 -1 cx-07");
+  EXPECT_EQ(said("9: 2026-01-29 16:20:19 hostname cx-07, local rank 1"), "-1 9 cx-07");
 }
 
 TEST(EtcHosts, AddressesOfMachines) {
@@ -398,6 +415,10 @@ TEST(EtcHosts, AddressesOfMachines) {
   EXPECT_EQ(
       names(file("addresses.txt", "cx-4 rail0 10.7.0.4\ncx-4,rail1,10.7.1.4\ncx-5 fd00::5\n")),
       "etc-hosts:cx-4=10.7.0.4 etc-hosts:cx-4=10.7.1.4 etc-hosts:cx-5=fd00::5");
+  EXPECT_EQ(
+      names(file("hosts.inc", "# eth0 ib0\n10.7.0.4 10.9.0.4 cx-4\n10.7.0.5 10.9.0.5 cx-5\n")),
+      "etc-hosts:cx-4=10.7.0.4 etc-hosts:cx-4=10.9.0.4 etc-hosts:cx-5=10.7.0.5 "
+      "etc-hosts:cx-5=10.9.0.5");
   for (const char* other :
        {"cx-4 10.7.0.4\nlater: nothing\n", "cx-4 gateway 10.7.0.1\ncx-5 gateway 10.7.0.1\n",
         "2 cx-4 10.7.0.4\n3 cx-5 10.7.0.5\n", "r12,cx-4,10.7.0.4\nr12,cx-5,10.7.0.5\n",

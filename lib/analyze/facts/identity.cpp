@@ -8,6 +8,7 @@
 
 #include "analyze/facts/container_names.hpp"
 #include "analyze/facts/path_facts.hpp"
+#include "analyze/facts/zone_joins.hpp"
 #include "analyze/facts/rank_blocks.hpp"
 #include "model/address.hpp"
 #include "model/sort.hpp"
@@ -743,12 +744,25 @@ class Resolution {
     for (const auto& i : facts_.identities)
       compare(i.task, i.communicator && i.world_size != facts_.world_size ? std::nullopt : i.rank);
     tasks_are_ranks_ =
-        agree > 0 ? differ == 0
-                  : differ == 0 && facts_.world_size > 1 && highest + 1 == facts_.world_size;
+        differ == 0 && (agree > 0 || (facts_.world_size > 1 && highest + 1 == facts_.world_size) ||
+                        a_task_each_device());
     if (tasks_are_ranks_)
       for (const IdentityRow* i : order_)
         if (i->task && i->host)
           add_rank(Rank(*i->task), host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
+  }
+
+  // Several tasks of one machine each name another local rank there.
+  bool a_task_each_device() const {
+    std::map<Host, std::map<LocalRank, std::int64_t>> devices;
+    bool several = false;
+    for (const IdentityRow* i : order_) {
+      if (!i->task || !i->host || !i->local_rank) continue;
+      auto& of_host = devices[*i->host];
+      if (of_host.emplace(*i->local_rank, *i->task).first->second != *i->task) return false;
+      several = several || of_host.size() > 1;
+    }
+    return several;
   }
 
   void place_members() {
@@ -879,6 +893,10 @@ class Resolution {
     for (const auto& i : facts_.identities)
       if (tells_of_job(i)) training.insert(i.place.member);
     for (const auto& x : facts_.exits) training.insert(x.place.member);
+    for (const auto& e : facts_.events)  // what ranks say of each other
+      if (e.role == Role::cascade && e.severity == Severity::distributed)
+        if (const MemberRow* m = facts_.member(e.place.member); m != nullptr && !of_machine(*m))
+          training.insert(m->id);
     for (const auto& m : facts_.members)
       if (m.host && hosts.count(*m.host) > 0 &&
           (training.count(m.id) > 0 || m.rank || m.local_rank))

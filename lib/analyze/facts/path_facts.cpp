@@ -32,10 +32,11 @@ struct PathPattern {
 struct PathTable {
   std::vector<PathPattern> patterns;
   std::set<std::string> not_hosts;
-  Pattern not_hosts_like;        // names of other things that are counted
-  Pattern devices_like;          // machines and devices are both called so: "gpu-01", "train-04"
-  Pattern never_hosts_like;      // not even in a folder of hosts
-  Pattern one_per_machine_like;  // files of which a machine has one
+  std::set<std::string> log_words;  // what people put beside a machine's name: "console-gx07.log"
+  Pattern not_hosts_like;           // names of other things that are counted
+  Pattern devices_like;             // machines and devices are both called so: "gpu-01", "train-04"
+  Pattern never_hosts_like;         // not even in a folder of hosts
+  Pattern one_per_machine_like;     // files of which a machine has one
   Pattern job_output_like, other_programs_like, earlier_runs_like, records_like;
 };
 
@@ -62,6 +63,7 @@ const PathTable& path_table() {
     table.other_programs_like = compiled("other_programs_like");
     table.earlier_runs_like = compiled("earlier_runs_like");
     for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
+    for (const auto& one : document["log_words"]) table.log_words.insert(one.get<std::string>());
     return table;
   }();
   return kTable;
@@ -81,6 +83,27 @@ bool listed(const std::string& name) {
 
 bool like(const std::string& name, const Pattern& pattern) {
   return re2::RE2::FullMatch(name, pattern->expression());
+}
+
+bool log_word(std::string_view part) {
+  return path_table().log_words.count(rules::fold(std::string(part))) > 0;
+}
+
+// "gx-07-train": the machine's name alone.
+std::string without_words_behind(std::string name) {
+  for (std::size_t dash; (dash = name.rfind('-')) != std::string::npos && dash > 0 &&
+                         log_word(std::string_view(name).substr(dash + 1));)
+    name.resize(dash);
+  return name;
+}
+
+// "console-gx07" the same. What is left of "slurm-51870" is none.
+std::string without_log_words(const std::string& whole) {
+  std::string name = without_words_behind(whole);
+  for (std::size_t dash; (dash = name.find('-')) != std::string::npos && dash + 1 < name.size() &&
+                         log_word(std::string_view(name).substr(0, dash));)
+    name.erase(0, dash + 1);
+  return isalpha(static_cast<unsigned char>(name[0])) ? name : whole;
 }
 
 // "pretrain-20931.log": what a scheduler numbers in the ten thousands are jobs.
@@ -123,9 +146,10 @@ PathFacts facts_of_path(const std::string& path) {
     if (!possible || !first_match(pattern->expression(), path, groups)) continue;
     for (const auto& [index, name] : pattern->expression().CapturingGroupNames()) {
       const auto& group = groups[static_cast<std::size_t>(index)];
-      const std::string value(group.data(), group.size());
+      std::string value(group.data(), group.size());
       if (value.empty()) continue;
       if (name == "host") {
+        value = without_words_behind(std::move(value));
         const bool taken = listed(value) || (!sure && numbered_like_job(value)) ||
                            like(value, path_table().never_hosts_like) ||
                            (!sure && (like(value, path_table().not_hosts_like) ||
@@ -457,6 +481,47 @@ void hosts_from_folder_series(std::vector<MemberRow>& members) {
   }
 }
 
+// Files beside each other whose names differ in the number of one word that is shaped like a
+// machine's name: "nos/gx07.txt", "console.gx-08.log".
+void hosts_from_file_series(std::vector<MemberRow>& members) {
+  constexpr std::size_t kLeastFiles = 3;
+  static const re2::RE2 kText(R"((?i)(?:^|/)[^/.]*(?:\.[^/]*)?\.(?:txt|log|out|err)$)");
+  static const re2::RE2 kShape(R"((?i)[a-z]{2}[a-z0-9-]*\d|[a-z]\d[a-z0-9-]+\d)");
+  struct Place {
+    std::string series, name;
+  };
+  const auto place_in = [](const MemberRow& m, const Part& p) -> std::optional<Place> {
+    const std::string whole = m.path.substr(p.begin, p.length);
+    const std::string name = without_log_words(whole);
+    if (p.begin <= m.path.rfind('/') && m.path.rfind('/') != std::string::npos) return std::nullopt;
+    if (!re2::RE2::FullMatch(name, kShape) || long_number(name) || other_series(name) ||
+        like(name, path_table().not_hosts_like) || like(name, path_table().devices_like) ||
+        in_folder_of_runs(m.path, p.begin))
+      return std::nullopt;
+    std::string series = m.path;
+    series.replace(p.begin + whole.find(name), name.size(), name_without_numbers(name));
+    return Place{std::move(series), name};
+  };
+  std::map<std::string, std::set<std::string>> names;
+  const auto each = [&](MemberRow& m, const auto& see) {
+    if (m.kind != "file" || m.host || m.rank || !re2::RE2::PartialMatch(m.path, kText)) return;
+    for (const Part& p : parts_of(m.path))
+      if (const auto place = place_in(m, p); place && see(*place)) return;
+  };
+  for (MemberRow& m : members)
+    each(m, [&](const Place& place) {
+      names[place.series].insert(place.name);
+      return false;
+    });
+  for (MemberRow& m : members)
+    each(m, [&](const Place& place) {
+      if (names[place.series].size() < kLeastFiles) return false;
+      m.host = Host(place.name);
+      m.attribution = "path, a file of a series";
+      return true;
+    });
+}
+
 }  // namespace
 
 void hosts_from_siblings(std::vector<MemberRow>& members) {
@@ -465,6 +530,7 @@ void hosts_from_siblings(std::vector<MemberRow>& members) {
   hosts_from_folder_series(members);
   hosts_from_worded_folders(members);
   hosts_from_folders_of_tools(members);
+  hosts_from_file_series(members);
 }
 
 std::string name_without_numbers(std::string_view name) {

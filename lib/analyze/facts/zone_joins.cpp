@@ -106,7 +106,9 @@ bool failure_echoes(const Facts& facts, const line::Zone& zone) {
   for (const ExitRow& x : facts.exits)
     if (x.code != 0) see(x.time, x.place.member);
   for (const EventRow& e : facts.events)
-    if (e.role == Role::cascade && e.severity == Severity::distributed) see(e.time, e.place.member);
+    if ((e.role == Role::cascade && e.severity == Severity::distributed) ||
+        e.traits.has(Trait::process_end))
+      see(e.time, e.place.member);
   // Whoever waits for a dead peer says so when its time-out is over: the last step was the moment.
   for (const ProgressSpan& p : facts.progress)
     if (p.framework != "tqdm" && without_zone(p.last.time) && failed.count(p.member) != 0)

@@ -27,7 +27,7 @@ bool rule(std::string_view text) {
 bool machine(std::string_view name) {
   static const re2::RE2 kName(R"([A-Za-z][A-Za-z0-9.-]*\d[A-Za-z0-9.-]*)");
   static const re2::RE2 kOther(
-      R"((?i)(?:rtx|cuda|driver|day|week|eth|en[ops]|ib|bond|rail|nvme|mlx|rdma|roce|hsn|sd|md|vlan|bridge|docker|veth|tap|llama|gpt|qwen|epoch|step|iter(?:ation)?|rank|local|gpu|cuda|device|layer|stage|phase|round|test|part|section|attempt|run|trial|job|task|pid|thread|frame|page|slide|v)[-_]?\d.*)");
+      R"((?i)(?:rtx|cuda|driver|day|week|eth|en[ops]|ib|bond|rail|nvme|mlx|rdma|roce|hsn|sd|md|vlan|bridge|docker|veth|tap|llama|gpt|qwen|epoch|step|iter(?:ation)?|rank|local|gpu|cuda|device|layer|stage|phase|round|test|part|section|attempt|run|trial|job|task|pid|thread|frame|page|slide|sha|md|utf-|base|fp|bf|int|uint|x|amd|arm|v)[-_]?\d.*)");
   static const re2::RE2 kModel(
       R"((?i)(?:a10|a30|a40|a100|a800|h20|h100|h200|h800|b100|b200|b300|l4|l40s?|v100|t4|gb200|gb300|gh200|mi\d{3}x?))");
   const re2::StringPiece text(name.data(), name.size());
@@ -124,9 +124,10 @@ Outcome read_own_heading(const TextLine& line, Reading& reading) {
   };
   if (reading.current_host != blocks.host) blocks.host.clear();  // a prompt's since
   if (const CommandHeading heading = command_heading(line.raw); !heading.host.empty()) {
-    belongs_to(heading.bare ? "" : heading.host, false);
-    if (heading.bare) blocks.pending = heading.host;
-    return {!heading.bare, nullptr, {}};
+    const bool waits = heading.bare && !heading.section;  // for a prompt
+    belongs_to(waits ? "" : heading.host, heading.section);
+    if (waits) blocks.pending = heading.host;
+    return {!waits, nullptr, {}};
   }
   if (!blocks.pending.empty() && !text.empty()) {
     if (prompted(line.raw)) {
@@ -143,11 +144,21 @@ Outcome read_own_heading(const TextLine& line, Reading& reading) {
 constexpr std::string_view kHostBlocksWords[] = {"---------------",
                                                  "CHANGED | rc=", "SUCCESS | rc=", "FAILED | rc="};
 
+// "gx-07", "atlas24" behind three marks or more.
+bool heads_section(std::string_view text, std::string_view name) {
+  constexpr std::size_t kLeastMark = 3;
+  const std::size_t mark = text.find_first_not_of(text[0]);
+  const bool numbered = name.find('-') != std::string_view::npos ||
+                        (name.size() > 3 && isdigit(static_cast<unsigned char>(name.back())) &&
+                         isdigit(static_cast<unsigned char>(name[name.size() - 2])));
+  return text[0] != '-' && mark != std::string_view::npos && mark >= kLeastMark && numbered;
+}
+
 }  // namespace
 
 CommandHeading command_heading(std::string_view raw) {
   static const re2::RE2 kMarked(
-      R"(^(?:#+|={2,}|-{2,}|>{2,}|\*{2,}) *([A-Za-z][A-Za-z0-9.-]*)(?: +\([^()]*\))?:? *(.*?) *[=*#-]*$)");
+      R"(^(?:#+|={2,}|-{2,}|>{2,}|\*{2,}) *([A-Za-z][A-Za-z0-9.-]*)(?: +(?:\([^()]*\)|(?:20\d\d-\d\d-\d\d[ T])?\d\d?:\d\d(?::\d\d)?))?:? *(.*?) *[=*#-]*$)");
   static const re2::RE2 kSsh(
       R"(^(?:\[?[\w.@-]*[:~ \w/.-]*\]?)[$#>] ?ssh (?:-\w+ (?:\w+=\S+ )?)*(?:\w+@)?([A-Za-z][A-Za-z0-9.-]*) ['"(]?(.*))");
   // The controller of a machine is asked over the network, and named after it: bmc-gx-07.
@@ -162,7 +173,8 @@ CommandHeading command_heading(std::string_view raw) {
   if (!machine(name)) return {};
   if (command(rest)) return {name, false};
   // "-- gx-07 --" is a rule of prose more often than not.
-  return rest.empty() && marked && text[0] != '-' ? CommandHeading{name, true} : CommandHeading{};
+  if (!rest.empty() || !marked || text[0] == '-') return {};
+  return {name, true, heads_section(text, name)};
 }
 
 bool prompted(std::string_view raw) {

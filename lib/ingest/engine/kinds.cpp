@@ -262,7 +262,8 @@ bool commands(const Head& head) {
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
     if (trimmed(text).empty()) return true;
     const CommandHeading heading = command_heading(text);
-    headings += (bare && prompted(text)) || (!heading.host.empty() && !heading.bare);
+    headings +=
+        (bare && prompted(text)) || (!heading.host.empty() && (!heading.bare || heading.section));
     bare = heading.bare;
     return headings < 2 && (headings > 0 || ++lines < kFirst);
   });
@@ -364,7 +365,7 @@ extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSys
 extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
-    kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
+    kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords, kBootList,
     kOutcomes, kPodsYaml, kVersions;
 
@@ -372,15 +373,45 @@ namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
                                               &kRdmaStatistic,  &kSysCounters, &kEthtoolStatistics,
                                               &kWorkRequests,   &kStepJsonl,   &kStepTable};
-constexpr const Document* kDocuments[] = {
-    &kManifest,       &kErrorJson,          &kProcessDump,       &kProcessFile, &kKubernetesJson,
-    &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,         &kStatDot,     &kRasJson,
-    &kRecorderTables, &kSlurmTopology,      &kSlurmTopologyYaml, &kEtcHosts,    &kInventory,
-    &kRankTable,      &kOutcomes,           &kHostfile,          &kNetworkCsv,  &kNetworkJson,
-    &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,  &kWandbSummary,
-    &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment, &kModinfo,
-    &kLsmod,          &kPackages,           &kVersions,          &kSysctl,      &kHostWords,
-    &kBootList,       &kPodsYaml,           &kLogExport};
+constexpr const Document* kDocuments[] = {&kManifest,
+                                          &kErrorJson,
+                                          &kProcessDump,
+                                          &kProcessFile,
+                                          &kKubernetesJson,
+                                          &kFlightRecorder,
+                                          &kFlightRecorderJson,
+                                          &kPyspyJson,
+                                          &kStatDot,
+                                          &kRasJson,
+                                          &kRecorderTables,
+                                          &kSlurmTopology,
+                                          &kSlurmTopologyYaml,
+                                          &kEtcHosts,
+                                          &kInventory,
+                                          &kRankTable,
+                                          &kRankRanges,
+                                          &kOutcomes,
+                                          &kHostfile,
+                                          &kNetworkCsv,
+                                          &kNetworkJson,
+                                          &kGpuTopology,
+                                          &kGoldenValues,
+                                          &kTensorboard,
+                                          &kTorchTrace,
+                                          &kWandbSummary,
+                                          &kPrometheusJson,
+                                          &kRdmaStatisticJson,
+                                          &kSysCounterFile,
+                                          &kEnvironment,
+                                          &kModinfo,
+                                          &kLsmod,
+                                          &kPackages,
+                                          &kVersions,
+                                          &kSysctl,
+                                          &kHostWords,
+                                          &kBootList,
+                                          &kPodsYaml,
+                                          &kLogExport};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }

@@ -1,5 +1,6 @@
 // "rank 12 pid 8405 host node-03 local_rank 4": what many training scripts print when they start,
-// in whatever order of words after the rank. The plainest tie between a rank and its machine.
+// in whatever order of words after the rank, or behind a label that says the rank. The plainest tie
+// between a rank and its machine.
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
@@ -8,24 +9,39 @@ namespace culprit::ingest {
 
 namespace {
 
+// The rank in the job that the text names first; one on a machine is another.
+bool names_rank(re2::StringPiece text, std::int64_t& rank) {
+  static const re2::RE2 kRank(
+      R"((?i)(?:^|[^a-z_])((?:local|node|group|role)[ _-]?)?(?:global[ _])?rank[ :=]+(\d{1,7})\b)");
+  std::string of;
+  while (re2::RE2::FindAndConsume(&text, kRank, &of, &rank))
+    if (of.empty()) return true;
+  return false;
+}
+
 Outcome read_rank_line(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kRank(R"((?i)(?:^|[^a-z_])(?:global[ _])?rank[ :=]+(\d{1,7})\b)");
   static const re2::RE2 kHost(
       R"((?i)\b(?:host|hostname|node)[ :=]+([A-Za-z0-9][A-Za-z0-9.-]{0,252}))");
   static const re2::RE2 kPid(R"((?i)\bpid[ :=]+(\d{1,10})\b)");
-  static const re2::RE2 kLocal(R"((?i)\blocal[ _]rank[ :=]+(\d{1,5})\b)");
+  static const re2::RE2 kLocal(R"((?i)\blocal[ _]?rank[ :=]+(\d{1,5})\b)");
   const re2::StringPiece text(line.line.message.data(), line.line.message.size());
   std::int64_t rank = 0, pid = 0, local = 0;
   std::string host;
-  if (text.size() > 400 || !re2::RE2::PartialMatch(text, kRank, &rank) ||
+  const line::Prefix& speaker = line.line.prefix;
+  const bool in_words = names_rank(text, rank);
+  if (!in_words && speaker.rank) rank = number_of(*speaker.rank);
+  if (text.size() > 400 || !(in_words || speaker.rank || speaker.task) ||
       !re2::RE2::PartialMatch(text, kHost, &host))
     return {};
   const bool has_pid = re2::RE2::PartialMatch(text, kPid, &pid);
   const bool has_local = re2::RE2::PartialMatch(text, kLocal, &local);
   if (!has_pid && !has_local) return {};  // "rank 3 lost host ..." ties nothing
-  if (line.line.prefix.rank && *line.line.prefix.rank != Rank(rank))
-    return {};  // it speaks of another
-  IdentityRow row{.place = line.place, .source = "rank line", .host = Host(host), .rank = rank};
+  if (speaker.rank && *speaker.rank != Rank(rank)) return {};  // it speaks of another
+  IdentityRow row{.place = line.place, .source = "rank line", .host = Host(host)};
+  if (in_words || speaker.rank)
+    row.rank = rank;
+  else
+    row.task = speaker.task;
   if (has_pid) row.pid = pid;
   if (has_local) row.local_rank = LocalRank(local);
   reading.sink.put(row);

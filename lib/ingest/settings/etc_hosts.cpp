@@ -1,5 +1,6 @@
-// /etc/hosts, and lists of machines with their addresses behind ("node-4 rail6 10.7.6.4"): which
-// address is which machine's. Peers in broken connections are named by address.
+// /etc/hosts, and lists of machines with their addresses behind ("node-4 rail6 10.7.6.4") or before
+// them ("10.7.4.4 172.20.4.4 node-4"): which address is which machine's. Peers in broken
+// connections are named by address.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -34,16 +35,27 @@ bool entry_of(std::string_view address, std::string_view host, AddressEntry& out
   return true;
 }
 
-bool address_entry(std::string_view line, AddressEntry& out) {
-  const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-  const std::string_view names = trimmed(line.substr(end));
-  return entry_of(line.substr(0, end),
-                  names.substr(0, std::min(names.find_first_of(" \t"), names.size())), out);
+// The addresses that stand before the first name are all of that machine.
+bool address_entry(std::string_view line, std::vector<AddressEntry>& out) {
+  constexpr std::size_t kMostAddresses = 16;
+  out.clear();
+  while (out.size() < kMostAddresses) {
+    const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+    const std::string_view word = line.substr(0, end);
+    if (!shaped_like_address(word)) {
+      for (AddressEntry& entry : out)
+        if (!entry_of(entry.address, word, entry)) return false;
+      return !out.empty();
+    }
+    out.push_back({word, {}});
+    line = trimmed(line.substr(end));
+  }
+  return false;
 }
 
 // "node-4 10.7.0.4", "node-4,rail6,10.7.6.4": a machine, one of its links, its address. Another
 // word between them may say that the address is not the machine's own: "node-4 gateway 10.7.0.1".
-bool address_behind(std::string_view line, AddressEntry& out) {
+bool address_behind(std::string_view line, std::vector<AddressEntry>& out) {
   static const re2::RE2 kLink(
       R"((?i)(?:rail|ib|ibs|ens|enp|eth|eno|bond|mlx|roce|rdma|hsn)[-_\w]*\d[\w./-]*)");
   static const re2::RE2 kMachine(R"([A-Za-z][\w.-]*\d[\w.-]*)");
@@ -60,7 +72,8 @@ bool address_behind(std::string_view line, AddressEntry& out) {
   if (words.size() < 2 || words.size() > 3 || !is(words[0], kMachine) || is(words[0], kLink) ||
       shaped_like_address(words[0]) || (words.size() == 3 && !is(words[1], kLink)))
     return false;
-  return entry_of(words.back(), words[0], out);
+  out.assign(1, {});
+  return entry_of(words.back(), words[0], out[0]);
 }
 
 // "addr.txt", "rail-addresses.csv": of nothing else, as neighbours and hosts that did not answer
@@ -74,12 +87,12 @@ bool named_as_addresses(const std::string& name) {
 
 bool sniff_etc_hosts(const Head& head) {
   const std::string name = lower(head.base());
-  AddressEntry entry;
+  std::vector<AddressEntry> entries;
   return (contains(name, "hosts") &&
           every_line_fits(head,
-                          [&](std::string_view text) { return address_entry(text, entry); })) ||
+                          [&](std::string_view text) { return address_entry(text, entries); })) ||
          (named_as_addresses(name) && every_line_fits(head, [&](std::string_view text) {
-            return address_behind(text, entry);
+            return address_behind(text, entries);
           }));
 }
 
@@ -87,19 +100,21 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
   std::size_t hosts = 0;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
-    AddressEntry entry;
+    std::vector<AddressEntry> entries;
     if (text.empty() || hosts >= kHostsPerFile) return;
     const Place place = place_of_line(member.id, number, offset, line);
-    if (!address_entry(text, entry) && !address_behind(text, entry)) {
+    if (!address_entry(text, entries) && !address_behind(text, entries)) {
       reading.sink.put(RejectRow{place, "etc_hosts.no_entry", std::string(text.substr(0, 200))});
       return;
     }
-    if (entry.host.empty()) return;
-    reading.sink.put(IdentityRow{.place = place,
-                                 .source = "etc-hosts",
-                                 .host = Host(entry.host),
-                                 .address = std::string(entry.address)});
-    ++hosts;
+    for (const AddressEntry& entry : entries) {
+      if (entry.host.empty()) continue;
+      reading.sink.put(IdentityRow{.place = place,
+                                   .source = "etc-hosts",
+                                   .host = Host(entry.host),
+                                   .address = std::string(entry.address)});
+      ++hosts;
+    }
   });
   return "";
 }

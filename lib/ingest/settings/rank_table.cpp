@@ -1,6 +1,9 @@
 // A table that somebody wrote or a script printed of who runs where: "rank host local pid" in any
-// order, under a heading, with blanks, commas or tabs between them.
+// order, under a heading, with blanks, commas or tabs between them; or a line a machine with its
+// ranks, "ranks 8-15 gx-02".
 #include <map>
+
+#include <re2/re2.h>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
@@ -95,7 +98,68 @@ std::string read_rank_table(std::string_view bytes, const MemberRow& member, Rea
   return {};
 }
 
+// The ranks of one machine. A machine's are as many as every other's, so the first is a multiple of
+// their number.
+struct RankRange {
+  std::string host;
+  std::int64_t first = 0, last = 0;
+  std::int64_t size() const { return last - first + 1; }
+};
+
+std::optional<RankRange> rank_range(std::string_view text) {
+  static const re2::RE2 kRanksFirst(
+      R"((?i)(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6})[ \t:,=>-]+(?:on |host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*))");
+  static const re2::RE2 kHostFirst(
+      R"((?i)(?:host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*)[ \t:,=>-]+(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6}))");
+  constexpr std::int64_t kMostOfMachine = 72;
+  const re2::StringPiece piece(text.data(), text.size());
+  RankRange out;
+  if (!re2::RE2::FullMatch(piece, kRanksFirst, &out.first, &out.last, &out.host) &&
+      !re2::RE2::FullMatch(piece, kHostFirst, &out.host, &out.first, &out.last))
+    return std::nullopt;
+  if (out.size() < 1 || out.size() > kMostOfMachine || out.first % out.size() != 0)
+    return std::nullopt;
+  return out;
+}
+
+bool sniff_rank_ranges(const Head& head) {
+  std::map<std::string, int> hosts;
+  std::int64_t size = 0;
+  return every_line_fits(head,
+                         [&](std::string_view text) {
+                           const auto range = rank_range(text);
+                           if (!range || (size != 0 && range->size() != size)) return false;
+                           size = range->size();
+                           return ++hosts[range->host] == 1;
+                         }) &&
+         hosts.size() >= 2;
+}
+
+std::string read_rank_ranges(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
+    const std::string_view text = trimmed(line.substr(0, line.find('#')));
+    if (text.empty()) return;
+    const Place place = place_of_line(member.id, number, offset, line);
+    const auto range = rank_range(text);
+    if (!range) {
+      reading.sink.put(RejectRow{place, "rank_table.no_range", std::string(text.substr(0, 200))});
+      return;
+    }
+    for (std::int64_t i = 0; i < range->size(); ++i)
+      reading.sink.put(IdentityRow{.place = place,
+                                   .source = "rank map",
+                                   .host = Host(range->host),
+                                   .local_rank = LocalRank(i),
+                                   .rank = range->first + i});
+  });
+  return {};
+}
+
 }  // namespace
+
+extern const Document kRankRanges;
+constinit const Document kRankRanges{"rank-ranges", "lists of machines and their ranks", 16u << 20,
+                                     sniff_rank_ranges, read_rank_ranges};
 
 extern const Document kRankTable;
 constinit const Document kRankTable{"rank-table", "tables of ranks and their hosts and processes",

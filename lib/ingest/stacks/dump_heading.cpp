@@ -4,7 +4,7 @@
 
 #include <re2/re2.h>
 
-#include "line/speaker_label.hpp"
+#include "line/header_layout.hpp"
 
 namespace culprit::ingest {
 

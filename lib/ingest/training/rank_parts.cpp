@@ -17,7 +17,7 @@
 
 #include "ingest/engine/recogniser.hpp"
 #include "ingest/training/loop_figures.hpp"
-#include "line/speaker_label.hpp"
+#include "line/header_layout.hpp"
 #include "model/contains.hpp"
 #include "rules/step_parts.hpp"
 

@@ -1,0 +1,482 @@
+// Fields of headers, and what layout of them most lines of a file have.
+#include "line/header_layout.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "line/loose_time.hpp"
+#include "line/text_cursor.hpp"
+#include "model/contains.hpp"
+
+namespace culprit::line {
+
+namespace {
+
+constexpr std::size_t kLongestHeader = 160;
+constexpr std::int64_t kMostRanks = 10'000'000;
+
+std::string lower(std::string_view word) {
+  std::string out(word);
+  for (char& c : out)
+    if (alpha(c)) c = static_cast<char>(c | 0x20);
+  return out;
+}
+
+// What is counted and is no machine: "step1", "gpu0", "v2".
+bool counts_something(std::string_view word) {
+  static constexpr std::array kCounted = std::to_array<std::string_view>(
+      {"gpu", "cuda",  "dev",   "device", "pid",   "tid",    "dp",    "tp",    "pp",    "ep",
+       "cp",  "stage", "step",  "epoch",  "it",    "iter",   "local", "phase", "batch", "fold",
+       "exp", "run",   "trial", "layer",  "block", "thread", "proc",  "task",  "job",   "test",
+       "v",   "split", "h",     "a",      "b",     "gb",     "l",     "t",     "mi",    "rank"});
+  std::size_t end = 0;
+  while (end < word.size() && alpha(word[end])) ++end;
+  std::size_t rest = end;
+  while (rest < word.size() && (digit(word[rest]) || word[rest] == '-')) ++rest;
+  return rest == word.size() && contains(kCounted, std::string_view(lower(word.substr(0, end))));
+}
+
+bool like_host(std::string_view word) {
+  return word.size() >= 2 && alpha(word.front()) && std::ranges::any_of(word, digit) &&
+         may_name_machine(word);
+}
+
+bool level_word(std::string_view word) {
+  static constexpr std::array kLevels = std::to_array<std::string_view>(
+      {"info", "warning", "warn", "error", "debug", "critical", "fatal", "trace", "notice", "err"});
+  return contains(kLevels, std::string_view(lower(word)));
+}
+
+// The field that a key names; '\0': what follows is the message, or anything else.
+char field_of_key(std::string_view key) {
+  struct Key {
+    std::string_view word;
+    char field;
+  };
+  static constexpr std::array kKeys = std::to_array<Key>(
+      {{"host", 'h'},      {"hostname", 'h'},   {"node", 'h'},    {"nodename", 'h'},
+       {"machine", 'h'},   {"server", 'h'},     {"rank", 'R'},    {"global_rank", 'R'},
+       {"grank", 'R'},     {"time", 'T'},       {"ts", 'T'},      {"timestamp", 'T'},
+       {"t", 'T'},         {"level", 'L'},      {"lvl", 'L'},     {"severity", 'L'},
+       {"pid", 'K'},       {"tid", 'K'},        {"thread", 'K'},  {"local_rank", 'K'},
+       {"lrank", 'K'},     {"world_size", 'K'}, {"logger", 'K'},  {"name", 'K'},
+       {"caller", 'K'},    {"component", 'K'},  {"module", 'K'},  {"role", 'K'},
+       {"job", 'K'},       {"jobid", 'K'},      {"job_id", 'K'},  {"run", 'K'},
+       {"app", 'K'},       {"service", 'K'},    {"cluster", 'K'}, {"pod", 'K'},
+       {"container", 'K'}, {"gpu", 'K'},        {"device", 'K'},  {"src", 'K'}});
+  const std::string name = lower(key);
+  const auto found = std::ranges::find(kKeys, std::string_view(name), &Key::word);
+  return found == kKeys.end() ? '\0' : found->field;
+}
+
+bool key_char(char c) { return alpha(c) || digit(c) || c == '_' || c == '-' || c == '.'; }
+bool opens(char c) { return c == '[' || c == '(' || c == '<' || c == '{'; }
+bool closes(char c) { return c == ']' || c == ')' || c == '>' || c == '}'; }
+bool separates(char c) { return c == ',' || c == '|' || c == ':' || c == ';' || c == '@'; }
+
+// A time of any form; epoch seconds and times of day among them, since its place says what it is.
+std::size_t parse_time(std::string_view text, Timestamp& stamp) {
+  if (text.empty() || !(digit(text[0]) || alpha(text[0]))) return 0;
+  for (const auto parse : {parse_iso, parse_calendar, parse_short_date})
+    if (const std::size_t used = parse(text, stamp)) return used;
+  if (!digit(text[0])) return 0;
+  if (const std::size_t used = parse_time_of_day(text, stamp)) return used;
+  std::size_t used = parse_loose(text, stamp).used;
+  while (used > 0 && !digit(text[used - 1]) && !alpha(text[used - 1])) --used;  // what separates
+  return used;
+}
+
+// "rank 3", "Rank=3", "global_rank: 3", "rank3", "rank 3/64".
+bool take_rank(Cursor& in, std::int64_t& rank) {
+  Cursor p = in;
+  if (p.take_any_case("global")) {
+    if (!p.take("_") && !p.take("-")) p.take(" ");
+  }
+  if (!p.take_any_case("rank")) return false;
+  for (int n = 0; n < 2 && p.peek() != '\0' && contains(std::string_view(" :=_-#"), p.peek()); ++n)
+    ++p.at;
+  const auto number = p.number();
+  if (!number || *number >= kMostRanks || alpha(p.peek()) || p.peek() == '.') return false;
+  if (p.take("/") && !p.number()) return false;
+  rank = *number;
+  in = p;
+  return true;
+}
+
+class FieldReader {
+ public:
+  FieldReader(std::string_view text, Header& out)
+      : in_{text.substr(0, kLongestHeader)}, out_(out) {}
+
+  void read() {
+    while (out_.size < HeaderLayout::kMost && (punctuation() || field())) {}
+  }
+
+ private:
+  void put(char kind) {
+    out_.fields[out_.size] = kind;
+    out_.ends[out_.size++] = static_cast<std::uint16_t>(in_.at);
+  }
+  bool has(char kind) const { return contains(out_.view(), kind); }
+  char last() const { return out_.size == 0 ? '\0' : out_.fields[out_.size - 1]; }
+
+  bool punctuation() {
+    Cursor p = in_;
+    while (p.peek() == ' ' || p.peek() == '\t') ++p.at;
+    const char c = p.peek();
+    // "host: [-]" is no header; a hyphen separates where blanks stand around it.
+    const bool hyphen = c == '-' && p.at > in_.at && p.rest().substr(1, 1) == " ";
+    const bool arrow = c == '>' && depth_ == 0;
+    if (opens(c)) {
+      ++depth_;
+    } else if (closes(c) && !arrow) {
+      if (depth_ == 0 || opens(last())) return false;
+      --depth_;
+    } else if ((!separates(c) && !hyphen && !arrow) || out_.size == 0 || opens(last()) ||
+               (separates(last()) && last() != ':')) {
+      return false;
+    }
+    in_ = p;
+    ++in_.at;
+    put(c);
+    return true;
+  }
+
+  bool field() {
+    while (in_.peek() == ' ' || in_.peek() == '\t') ++in_.at;
+    return keyed() || time() || rank() || bare_number() || level() || host() || other_word();
+  }
+
+  bool time() {
+    if (has('T')) return false;
+    const std::size_t used = parse_time(in_.rest(), out_.time);
+    const char next = used == 0 ? '\0' : Cursor{in_.text, in_.at + used}.peek();
+    if (used == 0 || alpha(next) || digit(next)) return false;
+    in_.at += used;
+    put('T');
+    return true;
+  }
+
+  bool keyed() {
+    Cursor p = in_;
+    const std::string_view key = p.word(key_char);
+    if (key.empty() || !p.take("=")) return false;
+    const char kind = field_of_key(key);
+    if (kind == '\0' || (kind != 'K' && has(kind))) return stop();
+    const bool quoted = p.take("\"");
+    const std::size_t begin = p.at;
+    while (!p.done() &&
+           (quoted ? p.peek() != '"' : p.peek() != ' ' && p.peek() != ',' && !closes(p.peek())))
+      ++p.at;
+    const std::string_view value = p.text.substr(begin, p.at - begin);
+    if (quoted && !p.take("\"")) return stop();
+    if (kind == 'T') {
+      std::size_t used = parse_time(p.text.substr(begin), out_.time);
+      if (used == 0) return stop();
+      if (!quoted) p.at = std::max(p.at, begin + used);  // a blank before the time of day
+    } else if (kind == 'R') {
+      Cursor number{value};
+      out_.rank = number.number();
+      if (!out_.rank || *out_.rank >= kMostRanks) return stop();
+    } else if (kind == 'h') {
+      if (value.empty() || !alpha(value[0]) || !std::ranges::all_of(value, host_char))
+        return stop();
+      out_.host = value;
+    }
+    in_ = p;
+    put(kind);
+    return true;
+  }
+
+  bool rank() {
+    if (out_.rank) return false;
+    if (std::int64_t number = 0; take_rank(in_, number)) {
+      out_.rank = number;
+      put('R');
+      return true;
+    }
+    Cursor p = in_;
+    if (!(p.take("r") || p.take("R"))) return false;
+    const auto number = p.number();
+    if (!number || *number >= kMostRanks || host_char(p.peek())) return false;
+    out_.rank = number;
+    in_ = p;
+    put('r');
+    return true;
+  }
+
+  // "[31]", "[3/64]": alone between brackets.
+  bool bare_number() {
+    if (!digit(in_.peek())) return false;
+    Cursor p = in_;
+    const auto number = p.number();
+    if (!number || *number >= kMostRanks || has('N') || !opens(last())) return stop();
+    const bool of = p.take("/") && p.number();
+    if (!closes(p.peek())) return stop();
+    (of ? out_.rank : out_.number) = number;
+    in_ = p;
+    put(of ? 'n' : 'N');
+    return true;
+  }
+
+  bool level() {
+    Cursor p = in_;
+    if (has('L') || !level_word(p.word(alpha)) || host_char(p.peek())) return false;
+    in_ = p;
+    put('L');
+    return true;
+  }
+
+  bool host() {
+    Cursor p = in_;
+    const std::string_view word = p.word(host_char);
+    if (!out_.host.empty() || word.ends_with('.') || word.ends_with('-') || !like_host(word))
+      return false;
+    // "W1118 02:40:18.123": of Google's logger.
+    if (Timestamp stamp; contains(std::string_view("IWEFCV"), word[0]) && digit(word[1]) &&
+                         parse_glog(in_.rest().substr(1), stamp) > 0)
+      return false;
+    const char next = p.peek();
+    if (next != '\0' && next != ' ' && next != '\t' && !closes(next) && !separates(next) &&
+        next != '/' && next != '#')
+      return false;
+    out_.host = word;
+    in_ = p;
+    put('H');
+    if (next != '\0' && contains(std::string_view(":/#"), next)) {
+      ++p.at;
+      if (const auto number = p.number(); number && !host_char(p.peek())) {
+        out_.number = number;
+        in_ = p;
+        put('P');
+      }
+    }
+    return true;
+  }
+
+  // A logger's name, a file and its line: what a bracket, a bar or a hyphen ends.
+  bool other_word() {
+    Cursor p = in_;
+    const std::size_t begin = p.at;
+    while (!p.done() && p.peek() != ' ' && p.peek() != '\t' && !opens(p.peek()) &&
+           !closes(p.peek()) && p.peek() != '|' && p.peek() != ',' && p.peek() != '"')
+      ++p.at;
+    if (p.at == begin || p.text[p.at - 1] == ':') return stop();
+    Cursor next = p;
+    next.spaces();
+    const bool ended = depth_ > 0 || next.peek() == '|' || next.rest().starts_with("- ");
+    if (!ended || p.done()) return stop();
+    in_ = p;
+    put('W');
+    return true;
+  }
+
+  bool stop() { return false; }
+
+  Cursor in_;
+  Header& out_;
+  int depth_ = 0;
+};
+
+// How many of the fields say who speaks or when, with what closes them: the rest may differ from
+// line to line.
+std::size_t identity_fields(std::string_view fields, std::string_view of = "TRrnHhPN") {
+  const std::size_t last = fields.find_last_of(of);
+  if (last == std::string_view::npos) return 0;
+  std::size_t size = last + 1;
+  while (size < fields.size() && (closes(fields[size]) || separates(fields[size]))) ++size;
+  return size;
+}
+
+bool has_any(std::string_view fields, std::string_view of) {
+  return fields.find_first_of(of) != std::string_view::npos;
+}
+
+// The lines of one layout, and whom they name.
+class LayoutLines {
+ public:
+  void take(const Header& header) {
+    ++lines_;
+    if (!header.host.empty()) ++hosts_[std::string(header.host)];
+    const auto number = header.rank ? header.rank : header.number;
+    if (!number) return;
+    ++numbers_[*number];
+    if (!header.host.empty()) places_[*number].insert(std::string(header.host));
+    most_ = std::max(most_, *number);
+  }
+
+  int lines() const { return lines_; }
+
+  // Those of several, each of whom speaks more than once.
+  bool speakers() const {
+    const std::size_t many = std::max(hosts_.size(), numbers_.size());
+    return many > 1 &&
+           2 * std::max(hosts_.size(), numbers_.size()) <= static_cast<std::size_t>(lines_);
+  }
+
+  // Every number stands with one machine, and some machine with several: ranks of the job.
+  bool one_place_each() const {
+    return std::ranges::all_of(places_, [](const auto& one) { return one.second.size() == 1; });
+  }
+
+  bool are_hosts(bool ranks) const {
+    if (hosts_.empty()) return false;
+    if (ranks && (!one_place_each() || named_by_rank())) return false;
+    if (ranks && numbers_.size() >= 2 * hosts_.size() && numbers_.size() > 1) return true;
+    struct Stem {
+      int hosts = 0, lines = 0;
+    };
+    std::map<std::string_view, Stem> stems;
+    for (const auto& [host, lines] : hosts_) {
+      std::size_t end = 0;
+      while (end < host.size() && alpha(host[end])) ++end;
+      Stem& stem = stems[std::string_view(host).substr(0, end)];
+      ++stem.hosts;
+      stem.lines += lines;
+    }
+    return std::ranges::any_of(stems, [&](const auto& one) {
+      return one.second.hosts > 1 && 2 * one.second.lines >= lines_;
+    });
+  }
+
+  HeaderNumber number_behind_host() const {
+    if (numbers_.size() < 2) return HeaderNumber::unknown;
+    constexpr std::int64_t kMostOnMachine = 72;
+    if (!one_place_each())
+      return most_ < kMostOnMachine ? HeaderNumber::local_rank : HeaderNumber::pid;
+    const bool dense = most_ < static_cast<std::int64_t>(2 * numbers_.size());
+    return hosts_.size() > 1 && dense ? HeaderNumber::rank
+           : dense                    ? HeaderNumber::local_rank
+                                      : HeaderNumber::pid;
+  }
+
+  // "[31] " of as many as there are, and none left out: tasks.
+  bool tasks() const {
+    constexpr std::size_t kLeast = 4;
+    return numbers_.size() >= kLeast &&
+           most_ + 1 <= static_cast<std::int64_t>(numbers_.size() + numbers_.size() / 4);
+  }
+
+ private:
+  // "worker-3" of rank 3 is a process.
+  bool named_by_rank() const {
+    return places_.size() > 1 && std::ranges::all_of(places_, [](const auto& one) {
+             const std::string& host = *one.second.begin();
+             std::size_t begin = host.size();
+             while (begin > 0 && digit(host[begin - 1])) --begin;
+             return host.substr(begin) == std::to_string(one.first);
+           });
+  }
+
+  int lines_ = 0;
+  std::map<std::string, int> hosts_;
+  std::map<std::int64_t, int> numbers_;
+  std::map<std::int64_t, std::set<std::string>> places_;  // of each number
+  std::int64_t most_ = 0;
+};
+
+// What the layout is worth: nothing where it says nobody.
+HeaderLayout layout_of(std::string_view fields, const LayoutLines& lines) {
+  HeaderLayout out;
+  const bool ranks = has_any(fields, "Rrn");
+  if (has_any(fields, "h"))
+    out.hosts = true;
+  else if (has_any(fields, "H"))
+    out.hosts = lines.are_hosts(ranks || lines.number_behind_host() == HeaderNumber::rank);
+  if (has_any(fields, "P") && out.hosts && !ranks) out.number = lines.number_behind_host();
+  if (has_any(fields, "N") && !ranks && lines.tasks()) out.number = HeaderNumber::task;
+  if (!out.hosts && out.number == HeaderNumber::unknown && !ranks) return {};
+  if (!out.hosts)  // a word that is no machine begins the message
+    fields = fields.substr(0, identity_fields(fields, "TRrnN"));
+  std::ranges::copy(fields, out.fields.begin());
+  return out;
+}
+
+}  // namespace
+
+bool may_name_machine(std::string_view word) {
+  // "H100-NVL-80GB": a model, with its memory.
+  const bool model = word.size() > 4 && (word.ends_with("GB") || word.ends_with("SXM5")) &&
+                     digit(word[word.size() - 3]);
+  return !model && !counts_something(word);
+}
+
+Header parse_header(std::string_view text) {
+  Header out;
+  FieldReader(text, out).read();
+  return out;
+}
+
+std::size_t message_begin(std::string_view text, const Header& header, std::size_t fields) {
+  Cursor in{text, header.ends[fields - 1]};
+  while (in.peek() == ' ' || in.peek() == '\t') ++in.at;
+  if (in.rest().starts_with("- ") || in.rest().starts_with("| ")) in.at += 2;
+  if (Cursor p = in; p.take("msg=") || p.take("message=")) {
+    p.take("\"");
+    return p.at;
+  }
+  return in.at;
+}
+
+RankLabel parse_rank_label(std::string_view text) {
+  Cursor in{text.substr(0, kLongestHeader)};
+  const char open = in.peek();
+  const bool bracket = open == '[' || open == '(' || open == '<';
+  if (bracket) ++in.at;
+  RankLabel out;
+  const std::size_t begin = in.at;
+  if (!take_rank(in, out.rank)) return {};
+  const bool of = contains(text.substr(begin, in.at - begin), '/');
+  if (bracket) {
+    if (!in.take(open == '[' ? "]" : open == '(' ? ")" : ">")) return {};
+    const bool colon = in.take(":");
+    if (!in.take(" ") && in.peek() != '[' && !in.done() && !colon) return {};
+    // PyTorch's own messages begin so, and so do torchrun's lines, which line.cpp knows.
+    if (open == '[' && !of && (text.starts_with("[Rank ") || text.starts_with("[rank")) &&
+        !contains(text.substr(5, 2), '=') && !contains(text.substr(5, 1), ':'))
+      return {};
+  } else {
+    const bool spaced = in.take(" ");
+    if (in.peek() == '\0' || !contains(std::string_view(spaced ? "|-" : ":|>"), in.peek()))
+      return {};
+    ++in.at;
+    if (!in.take(" ") && !in.done()) return {};
+  }
+  out.used = in.at;
+  return out;
+}
+
+HeaderLayout learn_header(std::string_view head) {
+  constexpr int kMostLines = 200, kLeast = 4, kShare = 80, kShareDated = 40;  // percent
+  std::map<std::string, LayoutLines> layouts;
+  int lines = 0;
+  while (!head.empty() && lines < kMostLines) {
+    const std::size_t end = head.find('\n');
+    const std::string_view text = head.substr(0, end);
+    head = end == std::string_view::npos ? std::string_view{} : head.substr(end + 1);
+    if (text.empty()) continue;
+    ++lines;
+    const Header header = parse_header(text);
+    const std::size_t fields = identity_fields(header.view());
+    if (has_any(header.view().substr(0, fields), "RrnHhN"))
+      layouts[std::string(header.view().substr(0, fields))].take(header);
+  }
+  HeaderLayout best;
+  int most = 0;
+  for (const auto& [fields, of] : layouts) {
+    const bool dated = contains(fields, 'T');
+    const bool named = has_any(fields, "Rh");
+    if (of.lines() < kLeast || of.lines() <= most || !(named || of.speakers()) ||
+        of.lines() * 100 < lines * (dated ? kShareDated : kShare))
+      continue;
+    if (const HeaderLayout one = layout_of(fields, of); !one.view().empty()) {
+      best = one;
+      most = of.lines();
+    }
+  }
+  return best;
+}
+
+}  // namespace culprit::line
