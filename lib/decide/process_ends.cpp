@@ -70,6 +70,17 @@ Host unreached(const Finding& f, const Cause& c) {
   return *peers.begin();
 }
 
+// Clocks differ, and one machine of several says that its own is not set by anybody.
+Host wrong_clock(const Walk& w, const Finding& f) {
+  if (!f.traits.has(Trait::clock_wrong)) return {};
+  std::set<Host> hosts;
+  for (const Finding& other : w.incident.findings)
+    if (other.outcome == Outcome::fired && other.traits.has(Trait::clock_wrong) &&
+        other.role == Role::confirmation)
+      hosts.insert(other.hosts.begin(), other.hosts.end());
+  return hosts.size() == 1 && w.incident.hosts > 1 ? *hosts.begin() : Host();
+}
+
 // What one host reports of itself explains what all report of the meeting.
 const Finding& most_specific(const Walk& w, const Cause& c) {
   // What another of them leads to says less than that one.
@@ -239,7 +250,8 @@ Answer setup_failure(Walk& w) {
   v.symptom = f.symptom;
   v.start = c->start;
   v.precision = Precision::exact;
-  Host host = only_host(w, f, *c);
+  Host host = wrong_clock(w, f);
+  if (host.empty()) host = only_host(w, f, *c);
   if (host.empty() && f.traits.has_any({Trait::no_route, Trait::connection_refused}))
     if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   const std::vector<Host> places = host.empty() ? few_hosts(w, f, *c) : std::vector<Host>{host};

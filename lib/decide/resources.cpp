@@ -64,7 +64,23 @@ const Finding* growth_before(const Case& c, const Cause& cause, const Finding& f
   return nullptr;
 }
 
-// What a program fills on most machines at once it would fill behind any limit.
+// The same want of memory in an earlier run and on another machine, after so many steps in this one
+// that it is none of what the job needs from its start; null: none.
+const Finding* again_elsewhere(const Case& c, const Cause& cause, const Finding& f) {
+  constexpr std::int64_t kManySteps = 100;
+  if (f.symptom != Symptom::cpu_oom || cause.hosts.size() != 1 || !line_of(f).names_trainer ||
+      !c.last_iteration || *c.last_iteration - c.history.first.value_or(0) < kManySteps)
+    return nullptr;
+  for (const Finding& one : c.findings)
+    if (one.event_class == f.event_class && one.outcome == Outcome::ruled_out && one.host &&
+        *one.host != cause.hosts.front() && line_of(one).names_trainer &&
+        before_this_run(c.history, one))
+      return &one;
+  return nullptr;
+}
+
+// What a program fills on most machines at once, or on one after the other, it would fill behind
+// any limit.
 Answer filled_by_program(Walk& w, const Cause& c, const Finding& growth) {
   const Finding& f = *c.findings.front();
   Verdict& v = w.verdict;
@@ -72,9 +88,12 @@ Answer filled_by_program(Walk& w, const Cause& c, const Finding& growth) {
   supports.push_back(growth.id);
   v.action = Action::rollback;
   target(v, {SubjectKind::code, "the program"}, confidence::kLimitReached, supports);
-  v.summary = say(Phrase::program_fills_memory, inside(f.title),
-                  c.hosts.empty() ? Text() : say(Phrase::on_place, list(c.hosts)), at(c.start),
-                  inside(growth.title));
+  const Text place = c.hosts.empty() ? Text() : say(Phrase::on_place, list(c.hosts));
+  v.summary = growth.analysis == Analysis::growth
+                  ? say(Phrase::program_fills_memory, inside(f.title), place, at(c.start),
+                        inside(growth.title))
+                  : say(Phrase::program_fills_memory_again, inside(f.title), place, at(c.start),
+                        *growth.host);
   v.summary += in_its_words(f);
   next(v, NextKind::plan, say(Phrase::find_what_grows));
   advise(v, c);
@@ -93,6 +112,8 @@ Answer resources(Walk& w) {
   v.start = c->start;
   if (const Finding* growth = growth_before(w.incident, *c, f))
     return filled_by_program(w, *c, *growth);
+  if (const Finding* before = again_elsewhere(w.incident, *c, f))
+    return filled_by_program(w, *c, *before);
   // A full file system that several hosts see, or whose path is a shared one, is no host's.
   std::string path = shared_path(message_of(f));
   if (path.empty() && f.scope == Scope::shared) path = top_of_path(message_of(f));

@@ -170,8 +170,8 @@ bool Witnesses::alone_with(const Finding& f, const Finding& lost) const {
          });
 }
 
-// At that moment kernels of several other machines report of their own GPUs what it leads to: only
-// a job has GPUs of several machines at work on one thing.
+// At that moment drivers of several other machines report of their own GPUs, too: only a job has
+// GPUs of several machines at work on one thing.
 bool Witnesses::felt_by_others(const Finding& f) const {
   constexpr Nanoseconds kSoon = 10 * kSecond;
   constexpr std::size_t kLeastHosts = 2;
@@ -179,7 +179,7 @@ bool Witnesses::felt_by_others(const Finding& f) const {
   std::set<Host> others;
   for (const Finding& other : incident_.findings)
     if (other.outcome == Outcome::fired && other.origin == Origin::kernel && other.host &&
-        other.host != f.host && other.start && leads_to(f, other.event_class) &&
+        other.host != f.host && other.start && other.traits.has(Trait::gpu_xid) &&
         *other.start >= *f.start && *other.start <= *f.start + kSoon)
       others.insert(*other.host);
   return others.size() >= kLeastHosts;

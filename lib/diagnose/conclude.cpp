@@ -99,6 +99,8 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
               ? (*p.last.time_ns - *p.first.time_ns) / static_cast<Nanoseconds>(p.rows - 1)
               : 0;
     }
+    if (!p.last.time_ns && !incident.last_progress)  // its place says what stands behind it
+      incident.last_step = facts.evidence(p.last.place, {});
     if (p.first_nan && p.first_nan->iteration &&
         *p.first_nan->iteration <= incident.first_nan.value_or(*p.first_nan->iteration)) {
       incident.first_nan = p.first_nan->iteration;

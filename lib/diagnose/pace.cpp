@@ -388,7 +388,8 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   out.jobs = analyze::step_jobs(facts, out.steps, [&](SeriesId id) { return db.points(id); });
   out.report = analyze::find_fail_slow(
       {out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{},
-       timed ? std::span<const double>(clock) : std::span<const double>{}, out.jobs},
+       timed ? std::span<const double>(clock) : std::span<const double>{}, out.jobs,
+       out.steps.from_times},
       params);
   if (numbered) own_work_of(db, facts, logs, out);
   return out;

@@ -412,7 +412,7 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
     if (p.peek() != ' ' || pid) return;
     ++p.at;
     if (token == 0 && !no_host) {
-      if (!std::ranges::all_of(word, host_char)) return;
+      if (!std::ranges::all_of(word, host_char) || is_level(word)) return;
       host = word;
       Cursor q = p;
       q.spaces();
@@ -784,13 +784,13 @@ void note_sel_time(std::string_view text, Prefix& prefix) {
   const std::string_view date = p.rest().substr(0, 13), clock = p.rest().substr(13, 8);
   if (date[2] != '/' || date[5] != '/' || date.substr(10) != " | ") return;
   Timestamp stamp;
-  const std::string whole = std::string(date.substr(6, 4)) + "-" + std::string(date.substr(0, 2)) +
-                            "-" + std::string(date.substr(3, 2)) + " " + std::string(clock);
-  if (parse_iso(whole, stamp) == 0) return;
   const std::string_view after = p.rest().substr(21);
+  const std::string whole = std::string(date.substr(6, 4)) + "-" + std::string(date.substr(0, 2)) +
+                            "-" + std::string(date.substr(3, 2)) + " " + std::string(clock) +
+                            std::string(after.substr(0, after.find(' ', 1)));  // its zone
+  if (parse_iso(whole, stamp) == 0) return;
   if (after.starts_with(" PM") && std::stoi(std::string(clock.substr(0, 2))) < 12)
     stamp.ns += 12 * 3600 * kSecond;
-  if (after.starts_with(" UTC") || after.starts_with(" GMT")) stamp.clock = Clock::utc;
   keep_time(prefix, stamp);
 }
 

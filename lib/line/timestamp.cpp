@@ -40,12 +40,30 @@ TimeOfDay time_of_day(std::string_view text) {
   return out;
 }
 
-// Z, UTC, GMT, +05:30, +0530, +05 after an optional space. Returns bytes taken.
+// Abbreviations that mean one zone everywhere: not CST (Chicago, Shanghai) nor IST (India, Israel).
+std::optional<Nanoseconds> offset_named(std::string_view word) {
+  static constexpr std::pair<std::string_view, int> kHours[] = {
+      {"UTC", 0},   {"GMT", 0},   {"WET", 0},   {"WEST", 1},  {"CET", 1},  {"CEST", 2}, {"EET", 2},
+      {"EEST", 3},  {"MSK", 3},   {"HKT", 8},   {"SGT", 8},   {"AWST", 8}, {"JST", 9},  {"KST", 9},
+      {"AEST", 10}, {"AEDT", 11}, {"NZST", 12}, {"NZDT", 13}, {"EST", -5}, {"EDT", -4}, {"CDT", -5},
+      {"MST", -7},  {"MDT", -6},  {"PST", -8},  {"PDT", -7},  {"HST", -10}};
+  for (const auto& [name, hours] : kHours)
+    if (name == word) return hours * kHour;
+  return std::nullopt;
+}
+
+// Z, UTC, CET, +05:30, +0530, +05 after an optional space. Returns bytes taken.
 std::size_t zone(std::string_view text, Nanoseconds& offset) {
   std::size_t at = 0;
   offset = 0;
   if (!text.empty() && text[0] == 'Z') return 1;
-  if (text.substr(0, 4) == " UTC" || text.substr(0, 4) == " GMT") return 4;
+  if (text.size() > 3 && text[0] == ' ' && text[1] >= 'A' && text[1] <= 'Z') {
+    std::size_t end = 1;
+    while (end < text.size() && (alpha(text[end]) || digit(text[end]))) ++end;
+    const auto named = offset_named(text.substr(1, end - 1));
+    offset = named.value_or(0);
+    return named ? end : 0;
+  }
   if (text.size() > 1 && text[0] == ' ' && (text[1] == '+' || text[1] == '-')) at = 1;
   if (at >= text.size() || (text[at] != '+' && text[at] != '-')) return 0;
   const int h = fixed(text, at + 1, 2);
@@ -308,20 +326,22 @@ std::string_view read_zone(std::string_view word, Words& words, CalendarTime& ou
     out.offset = offset;
     return year;
   }
-  if (word == "UTC" || word == "GMT") {
+  if (const auto named = offset_named(word)) {
     out.utc = true;
+    out.offset = *named;
     out.end = words.at;
     return words.next();
   }
   if (word.size() >= 3 && word.size() <= 5 && word[0] >= 'A' && word[0] <= 'Z')
-    return take_year(words);  // CET, PDT: a zone we do not resolve
+    return take_year(words);  // CST, IST: a zone we do not resolve
   return word;
 }
 
 Timestamp stamp_of(const CalendarTime& seen, Nanoseconds precision) {
   if (seen.month == 0) return {Clock::local_no_date, seen.time, precision};
   if (!plausible_year(seen.year))
-    return {Clock::local_no_year, at_date(2000, seen.month, seen.day) + seen.time, precision};
+    return {Clock::local_no_year, at_date(2000, seen.month, seen.day) + seen.time - seen.offset,
+            precision};
   return {seen.utc ? Clock::utc : Clock::local,
           at_date(seen.year, seen.month, seen.day) + seen.time - seen.offset, precision};
 }
@@ -463,7 +483,7 @@ std::size_t parse_short_date(std::string_view text, Timestamp& stamp) {
     if (month < 1 || !plausible_year(year) || !valid_date(month, first)) return 0;
     return with_zone(text, used, at_date(year, month, first) + tod.ns, tod.precision, stamp);
   }
-  if (separator == '-') return 0;  // "12-31-2024" and "31-12-2024" are both written
+  if (separator == '-' && width == 4) return 0;  // "12-31-2024" and "31-12-2024" are both written
   const std::vector<Date> dates = readings(first, fixed(text, 3, 2), last, width == 2);
   if (dates.empty()) return 0;
   if (dates.size() > 1) {  // what is sure is the time of the day

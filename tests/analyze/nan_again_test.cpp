@@ -11,6 +11,7 @@ constexpr Nanoseconds kBegan = 1'795'000'000 * kSecond;
 struct Run {
   std::int64_t first, gone;
   Nanoseconds after;
+  Nanoseconds took = 0;  // since its first step; 0: not known
 };
 
 Facts runs(std::initializer_list<Run> all) {
@@ -23,6 +24,7 @@ Facts runs(std::initializer_list<Run> all) {
     ProgressSpan p;
     p.member = m.id;
     p.first.iteration = run.first;
+    if (run.took != 0) p.first.time_ns = kBegan + run.after - run.took;
     p.last.iteration = run.gone + 4;
     ProgressRow gone;
     gone.place = {m.id, 7, 0, 0};
@@ -41,6 +43,15 @@ TEST(NanAgain, AtTheSameIterationInTwoRuns) {
   EXPECT_EQ(found[0].outcome, Outcome::fired);
   EXPECT_EQ(found[0].count, 2u);
   EXPECT_EQ(found[0].evidence.size(), 2u);
+}
+
+// A copy whose clock is of another zone takes as long for the same steps; another run does not.
+TEST(NanAgain, RunsThatAreHoursApartAreNoCopiesIfTheyTookOtherTimes) {
+  const Nanoseconds hours = 5 * kHour / 2, took = 50 * kMinute;
+  EXPECT_EQ(
+      nan_again(runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took + kMinute}})).size(),
+      1u);
+  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took}})).empty());
 }
 
 TEST(NanAgain, NotAtOthersNorAtTheBeginningNorInOneRun) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "analyze/pace/pauses.hpp"
@@ -29,11 +30,12 @@ class Judge {
  public:
   Judge(const IterationTimes& in, const FailSlowParams& params, std::vector<std::size_t> place,
         FailSlow& out)
-      : params_(params), place_(std::move(place)), out_(out) {
-    for (const std::size_t i : place_) {
+      : params_(params), place_(std::move(place)), means_(in.means), out_(out) {
+    for (std::size_t k = 0; k < place_.size(); ++k) {
+      const std::size_t i = place_[k];
       // A log that prints every tenth step prints the time of one of them.
-      const double gap =
-          i < in.number.size() && i > place_.front() ? in.number[i] - in.number[i - 1] : 1;
+      const std::size_t before = k == 0 || !in.means ? i - (k > 0) : place_[k - 1];
+      const double gap = i < in.number.size() && k > 0 ? in.number[i] - in.number[before] : 1;
       stands_for_.push_back(std::isfinite(gap) ? std::max(1.0, gap) : 1);
       time_.push_back(in.time[i]);
       y_.push_back(std::log(in.time[i]));
@@ -88,17 +90,24 @@ class Judge {
                                          y_.begin() + static_cast<std::ptrdiff_t>(end)));
   }
 
+  // Rows of a regime, or the iterations that they are the means of.
+  double length(std::size_t start, std::size_t end) const {
+    if (!means_) return static_cast<double>(end - start);
+    return std::accumulate(stands_for_.begin() + static_cast<std::ptrdiff_t>(start),
+                           stands_for_.begin() + static_cast<std::ptrdiff_t>(end), 0.0);
+  }
+
   void find_baseline() {
     const std::size_t n = y_.size();
-    std::size_t least =
-        std::max(params_.sustained,
-                 static_cast<std::size_t>(params_.sustained_share * static_cast<double>(n)));
+    const double sustained =
+        std::max(static_cast<double>(params_.sustained), params_.sustained_share * length(0, n));
     // Nothing is sustained that long in a short job: then a third of it.
-    least = std::min(least, std::max(params_.min_regime, n / 3));
+    const std::size_t third = std::max(params_.min_regime, n / 3);
     double lowest = std::numeric_limits<double>::infinity();
     const Segment* longest = &levels_.regimes.front();
     for (const Segment& s : levels_.regimes) {
-      if (s.end - s.start >= least) lowest = std::min(lowest, s.level);
+      if (length(s.start, s.end) >= sustained || s.end - s.start >= third)
+        lowest = std::min(lowest, s.level);
       if (s.end - s.start > longest->end - longest->start) longest = &s;
     }
     baseline_ = std::isfinite(lowest) ? lowest : longest->level;
@@ -298,6 +307,7 @@ class Judge {
 
   FailSlowParams params_;
   std::vector<std::size_t> place_;
+  bool means_;
   std::vector<double> stands_for_;  // iterations
   FailSlow& out_;
   std::vector<double> time_, y_;

@@ -70,6 +70,7 @@ struct IterationTimes {
   std::span<const double> clock = {};  // when each ended, ms, or empty
   std::span<const std::uint32_t> job =
       {};  // or empty; another number: other machines or batch, a pace of its own (step_jobs.hpp)
+  bool means = false;  // a time is the mean of all iterations since the last that has one
 };
 
 struct Regime {

@@ -23,6 +23,7 @@ struct Gone {
   std::optional<Nanoseconds> time;
   Place place;
   std::string words;
+  std::optional<Nanoseconds> begun = {};  // its first step
 };
 
 std::optional<std::int64_t> iteration_in(const std::string& message) {
@@ -56,18 +57,23 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
         at != out.end() && p.first.iteration &&
         at->second.iteration >= *p.first.iteration + kFirstSteps) {
       gone.push_back(at->second);
+      gone.back().begun = p.first.time_ns;
       out.erase(at);
     }
   std::ranges::sort(gone, {}, [&](const Gone& one) { return facts.order(one.member); });
   return gone;
 }
 
+// A copy whose clock is of another zone takes as long for the same steps.
+bool shifted_copy(const Gone& a, const Gone& b) {
+  if (!zones_apart(*a.time, *b.time)) return false;
+  return !a.begun || !b.begun || std::abs((*a.time - *a.begun) - (*b.time - *b.begun)) <= kSecond;
+}
+
 bool other_run(const Facts& facts, const Gone& a, const Gone& b) {
   const MemberRow* one = facts.member(a.member);
   const MemberRow* two = facts.member(b.member);
-  // A copy whose clock is of another zone is no other run.
-  if (a.time && b.time && std::abs(*a.time - *b.time) > kApart && !zones_apart(*a.time, *b.time))
-    return true;
+  if (a.time && b.time && std::abs(*a.time - *b.time) > kApart && !shifted_copy(a, b)) return true;
   return one->attempt && two->attempt && *one->attempt != *two->attempt;
 }
 

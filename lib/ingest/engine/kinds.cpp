@@ -79,7 +79,14 @@ bool ipmi_sel(const Head& head) {
   });
 }
 
-bool smi_query(const Head& head) { return head_has(head, "==============NVSMI LOG=============="); }
+// The whole of `nvidia-smi -q`, or what somebody cut out of it.
+bool smi_query(const Head& head) {
+  static const re2::RE2 kDevice(
+      R"((?m)^GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9]\r?\n {2,}[A-Z][\w ]+ *(?::|\r?\n))");
+  return head_has(head, "==============NVSMI LOG==============") ||
+         (head_has(head, "\nGPU 0") &&
+          re2::RE2::PartialMatch(re2::StringPiece(head.bytes.data(), head.bytes.size()), kDevice));
+}
 bool smi_table(const Head& head) { return head_has(head, "\n| NVIDIA-SMI "); }
 
 bool dcgm_diag(const Head& head) {
@@ -305,12 +312,12 @@ constexpr TextKind kKinds[] = {
     {"process-tree", "ps, pstree by themselves", "process", process_tree},
     {"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi", smi_query},
     {"nvidia-smi-table", "nvidia-smi by itself", "nvidia-smi", smi_table},
-    {"dcgm-diag", "dcgmi diag", "dcgm", dcgm_diag},
     {"fabric-manager", "NVIDIA fabric manager log", "fabric-manager", fabric_manager},
     {"rdma-devices", "ibstat, ibv_devinfo, ibstatus", "rdma", rdma_devices},
     {"kubectl-describe", "kubectl describe pod, kubectl get events", "kubernetes",
      kubectl_describe},
     {"commands", "what commands printed, below headings with the machine", "commands", commands},
+    {"dcgm-diag", "dcgmi diag", "dcgm", dcgm_diag},
     {"ipmi-sel", "ipmitool sel list and elist", "bmc", ipmi_sel},
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
     {"source", "programs, scripts and prose: no log", "source", source_code},

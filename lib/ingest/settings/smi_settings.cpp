@@ -87,10 +87,13 @@ Outcome read_smi_settings(const TextLine& line, Reading& reading) {
   for (const SmiSetting& field : kSmiSettingFields) {
     if (key != field.key || (!field.heading.empty() && field.heading != heading)) continue;
     if (field.of_device && reading.current_gpu.empty()) return {};
+    std::string shown(value.substr(0, 400));
+    if (field.name == "gpu.pcie_width" && shown.ends_with('x'))
+      shown.pop_back();  // as lspci has it
     reading.sink.put(ConfigRow{
         line.place,
         std::string(field.name) + (field.of_device ? "[" + reading.current_gpu + "]" : ""),
-        std::string(value.substr(0, 400))});
+        std::move(shown)});
     return {true};
   }
   return {};

@@ -35,6 +35,7 @@ constexpr NameWord kStepNamesWords[] = {
     {"timestamp", KeyRole::time, 3},
     {"_timestamp", KeyRole::time, 3},
     {"ts", KeyRole::time, 3},
+    {"t", KeyRole::time, 1},
     {"utc", KeyRole::time, 2},
     {"@timestamp", KeyRole::time, 3},
     {"wall_time", KeyRole::time, 3},

@@ -1,0 +1,177 @@
+// What one machine of several lacks, says or is: the one that is named, and those that are not.
+#include <fmt/format.h>
+
+#include "bundle.hpp"
+#include "report/phrases.hpp"
+
+namespace culprit::diagnose::test {
+namespace {
+
+using Hosts = std::vector<std::string>;
+
+class OneMachine : public SmallBundle {
+ protected:
+  // One console of 32 ranks on four machines, of which rank 19 has something to say.
+  static std::string console(const std::string& layout, const std::string& said) {
+    std::string out;
+    const auto line = [&](int rank, int second, const std::string& message) {
+      std::string one = layout;
+      const auto fill = [&](std::string_view what, const std::string& by) {
+        for (std::size_t at; (at = one.find(what)) != std::string::npos;)
+          one.replace(at, what.size(), by);
+      };
+      fill("$R", std::to_string(rank));
+      fill("$L", std::to_string(rank % 8));
+      fill("$H", fmt::format("wk-2{}", rank / 8));
+      fill("$T", fmt::format("2026-01-29 16:20:{:02}", second));
+      out += one + message + "\n";
+    };
+    for (int rank = 0; rank < 32; ++rank)
+      line(rank, rank % 8,
+           fmt::format("initializing, hostname wk-2{}, local rank {}", rank / 8, rank % 8));
+    line(19, 40, said);
+    for (int rank = 0; rank < 32; ++rank)
+      if (rank != 19)
+        line(rank, 41,
+             "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a "
+             "network error");
+    return out;
+  }
+};
+
+TEST_F(OneMachine, ThatLacksALibraryIsNamedInAJoinedConsole) {
+  for (const char* layout :
+       {"[rank$R] $H $T INFO ", "$T | rank $R | $H | ", "[$H:$L] $T ", "$R: $T ", "[$R] $T ",
+        "time=\"$T\" node=$H rank=$R msg=", "$H/$R: $T "}) {
+    rewrite("console.log",
+            console(layout,
+                    "ImportError: libnccl_ofi.so.1: cannot open shared object file: No such file"));
+    const Answer a = diagnose();
+    EXPECT_EQ(a.verdict.action, Action::repair) << layout;
+    EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"wk-22"}) << layout;
+  }
+}
+
+TEST_F(OneMachine, ThatMissesAServiceMayNotBeAtFault) {
+  rewrite("console.log",
+          console("[rank$R] $H $T INFO ",
+                  "OSError: We couldn't connect to 'https://hub.example.org' to load "
+                  "the files"));
+  EXPECT_TRUE(diagnose().targets(SubjectKind::host).empty());
+}
+
+TEST_F(OneMachine, WhoseClockIsRefused) {
+  const auto worker = [](const std::string& said) {
+    std::string out;
+    for (int i = 0; i < 30; ++i)
+      out += fmt::format("2026-02-02 10:00:{:02} INFO step={} loss=2.7\n", i, i + 1);
+    return out + said;
+  };
+  for (const char* host : {"lm-1", "lm-2", "lm-3"})
+    write(
+        fmt::format("{}/worker.log", host),
+        worker(std::string(host) == "lm-2"
+                   ? "2026-02-02 10:17:30 ERROR botocore.exceptions.ClientError: An error occurred "
+                     "(RequestTimeTooSkewed) when calling the UploadPart operation: The "
+                     "difference between the request time and the current time is too large.\n"
+                   : "2026-02-02 10:00:31 WARN group aborted\n"));
+  Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::repair) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"lm-2"});
+}
+
+TEST_F(OneMachine, ThatIsOutOfMemoryWhereAnotherWasInTheRunBeforeIsNotToBlame) {
+  const auto run = [](const char* hour, int pid) {
+    std::string out;
+    for (int i = 0; i < 200; ++i)
+      out += fmt::format("2026-01-09 {}:{:02}:{:02} INFO it={} loss=0.23 data=0.02\n", hour, i / 60,
+                         i % 60, i);
+    return out + fmt::format(
+                     "2026-01-09 {}:03:21 ERROR RuntimeError: DataLoader worker (pid {}) is "
+                     "killed by signal: Killed.\n",
+                     hour, pid);
+  };
+  const auto kernel = [](const char* host, const char* hour) {
+    return fmt::format(
+        "2026-01-09T{1}:03:20+00:00 {0} kernel: pt_data_worker invoked oom-killer: "
+        "gfp_mask=0xcc0(GFP_KERNEL), order=0\n"
+        "2026-01-09T{1}:03:20+00:00 {0} kernel: Out of memory: Killed process 99609 "
+        "(pt_data_worker) total-vm:231180112kB, anon-rss:160221440kB\n",
+        host, hour);
+  };
+  write("try1.log", run("13", 88647));
+  write("try2.log", run("15", 72226));
+  write("om-2/kern.log", kernel("om-2", "13"));
+  write("om-4/kern.log", kernel("om-4", "15"));
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::rollback) << report::words(a.verdict.summary);
+  EXPECT_TRUE(a.targets(SubjectKind::host).empty());
+}
+
+TEST_F(OneMachine, WhoseBoardsLowerTheirClocksHoldsTheJobUp) {
+  std::string log;
+  for (int i = 0; i < 400; ++i)
+    log += fmt::format("2026-05-19T10:{:02}:{:02}Z rank0 it={} loss=2.5 sec={}\n", i / 60, i % 60,
+                       i, i < 200 ? "2.10" : "4.95");
+  write("train.log", log);
+  for (const char* host : {"r7-1", "r7-2", "r7-3"})
+    write(fmt::format("smi/{}.txt", host),
+          fmt::format("# nvidia-smi -q -d PERFORMANCE on {0}\nGPU 00000000:18:00.0\n"
+                      "    Performance State                     : P0\n"
+                      "    Clocks Event Reasons\n"
+                      "        HW Slowdown                       : {1}\n"
+                      "            HW Power Brake Slowdown       : {1}\n",
+                      host, std::string(host) == "r7-2" ? "Active" : "Not Active"));
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::mitigate) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"r7-2"});
+}
+
+// The job prints no times; kernels of several machines tell of one moment.
+TEST_F(OneMachine, WhoseLinkFailedIsBorneOutByGpusOfOthers) {
+  std::string log;
+  for (int i = 0; i < 60; ++i) log += fmt::format("0: 00:30:{:02} iter={} loss=1.5\n", i, i);
+  for (int rank = 4; rank < 12; ++rank)
+    log += fmt::format(
+        "{}: [rank{}]: torch.AcceleratorError: CUDA error: an illegal memory access was "
+        "encountered\n",
+        rank / 4, rank);
+  write("job.out", log);
+  const auto kernel = [](int tray, const char* fault) {
+    return fmt::format("2026-12-12T00:50:00.000Z nv-{0} kernel: ordinary\n{1}", tray,
+                       fault[0] == '\0' ? ""
+                                        : fmt::format("2026-12-12T00:54:3{0}.904Z nv-{0} kernel: "
+                                                      "NVRM: Xid (PCI:0018:01:00): {1}\n",
+                                                      tray, fault));
+  };
+  const char* felt =
+      "145, RLW_SRC_TRACK Nonfatal XC1 i0 Link -1 (0x00000004 0x80000000 0x00000000)";
+  write("kern/nv-0.log", kernel(0,
+                                "149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004505c6 0x00000000 "
+                                "0x00000000 0x00000000 0x00000000 0x00000000)"));
+  write("kern/nv-1.log", kernel(1, felt));
+  write("kern/nv-2.log", kernel(2, felt));
+  write("kern/nv-3.log", kernel(3, ""));
+  EXPECT_EQ(diagnose().targets(SubjectKind::host), Hosts{"nv-0"});
+  rewrite("kern/nv-1.log", kernel(1, ""));
+  rewrite("kern/nv-2.log", kernel(2, ""));
+  EXPECT_NE(diagnose().verdict.action, Action::isolate) << "nobody else felt it";
+}
+
+TEST_F(OneMachine, ErrorsBetweenTheLastStepAndSrunsWordCameBeforeIt) {
+  std::string log;
+  for (int i = 0; i < 60; ++i) log += fmt::format("step: {}/400 loss: 2.31 time: 0.9 s\n", i);
+  const std::string error =
+      "bn-1: [rank7]: torch.distributed.DistBackendError: NCCL error in: "
+      "ProcessGroupNCCL.cpp:3384, "
+      "remote process exited or there was a network error\n";
+  const std::string word =
+      "srun: Job step aborted: Waiting up to 62 seconds for job step to finish.\n";
+  rewrite("out.71001", log + error + word);
+  EXPECT_NE(diagnose().step(), StepId::user_request);
+  rewrite("out.71001", log + word + error);
+  EXPECT_EQ(diagnose().step(), StepId::user_request);
+}
+
+}  // namespace
+}  // namespace culprit::diagnose::test
