@@ -81,6 +81,23 @@ Host wrong_clock(const Walk& w, const Finding& f) {
   return hosts.size() == 1 && w.incident.hosts > 1 ? *hosts.begin() : Host();
 }
 
+// Not all came to the meeting, and one machine alone has another setting of the kind by which
+// machines find each other.
+const Finding* odd_setting(const Walk& w, const Finding& f) {
+  if (!f.traits.has_any({Trait::rendezvous_timeout, Trait::store_unreached})) return nullptr;
+  const Finding* out = nullptr;
+  for (const Finding& one : w.incident.findings) {
+    const auto* setting = std::get_if<SettingFacts>(&one.facts);
+    if (one.analysis != Analysis::drift || one.outcome != Outcome::fired || setting == nullptr ||
+        setting->explains != "communication" || one.severity < Severity::warning ||
+        one.hosts.size() != 1)
+      continue;
+    if (out != nullptr && out->hosts != one.hosts) return nullptr;
+    if (out == nullptr || one.severity > out->severity) out = &one;
+  }
+  return out;
+}
+
 // What one host reports of itself explains what all report of the meeting.
 const Finding& most_specific(const Walk& w, const Cause& c) {
   // What another of them leads to says less than that one.
@@ -252,6 +269,8 @@ Answer setup_failure(Walk& w) {
   v.precision = Precision::exact;
   Host host = wrong_clock(w, f);
   if (host.empty()) host = only_host(w, f, *c);
+  const Finding* odd = host.empty() ? odd_setting(w, f) : nullptr;
+  if (odd != nullptr) host = odd->hosts.front();
   if (host.empty() && f.traits.has_any({Trait::no_route, Trait::connection_refused}))
     if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   const std::vector<Host> places = host.empty() ? few_hosts(w, f, *c) : std::vector<Host>{host};
@@ -263,13 +282,21 @@ Answer setup_failure(Walk& w) {
     if (w.incident.machines.count(place) > 0)
       target(v, {SubjectKind::host, place}, c->confidence * confidence::kPartWithoutHost,
              ids(c->findings));
+  if (odd != nullptr) {
+    target(v, odd->subject, confidence::kSettingDiffers, {odd->id});
+    next(v, NextKind::plan, odd->advice);
+  }
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
   const std::string message = message_of(f);
   v.summary = say(
       Phrase::setup_failed, never ? say(Phrase::failed_in_setup) : say(Phrase::environment_failed),
-      inside(f.title), places.empty() ? Text() : say(Phrase::on_place, list(places)), at(c->start),
+      inside(f.title),
+      places.empty() || odd != nullptr ? Text() : say(Phrase::on_place, list(places)), at(c->start),
       message.empty() ? Text() : say(Phrase::quotation_after, quoted(message, 240)));
-  if (!places.empty()) next(v, NextKind::plan, say(Phrase::compare_environment, list(places)));
+  if (odd != nullptr)
+    v.summary += say(Phrase::alone_has_setting, odd->hosts.front(), odd->why);
+  else if (!places.empty())
+    next(v, NextKind::plan, say(Phrase::compare_environment, list(places)));
   advise(v, *c);
   return taken(say(Phrase::two_joined, f.event_class,
                    places.empty() ? Text() : say(Phrase::on_place, list(places))));

@@ -360,13 +360,16 @@ class LayoutLines {
   }
 
  private:
-  // "worker-3" of rank 3 is a process.
+  // "worker-3" of rank 3 is a process, and so is it of rank 43 if there are eight of them.
   bool named_by_rank() const {
-    return places_.size() > 1 && std::ranges::all_of(places_, [](const auto& one) {
+    const auto many = static_cast<std::int64_t>(hosts_.size());
+    return places_.size() > 1 && std::ranges::all_of(places_, [&](const auto& one) {
              const std::string& host = *one.second.begin();
              std::size_t begin = host.size();
              while (begin > 0 && digit(host[begin - 1])) --begin;
-             return host.substr(begin) == std::to_string(one.first);
+             const std::string number = host.substr(begin);
+             return number == std::to_string(one.first) ||
+                    (many > 1 && number == std::to_string(one.first % many));
            });
   }
 

@@ -1184,6 +1184,8 @@ bool says_more(const HeaderLayout& layout, std::string_view head) {
     if (!parse_header(text).view().starts_with(layout.view())) continue;
     const Prefix with = peel(text, habit).prefix, without = peel(text).prefix;
     if (without.kernel) return false;  // whose words are names of drivers
+    // "[default3]:[rank43] ": what a launcher counts is read as it means it.
+    if ((without.local_rank && !with.local_rank) || (without.rank && !with.rank)) return false;
     ++seen;
     more += (with.host && with.host != without.host) || (with.rank && with.rank != without.rank) ||
             (with.task && with.task != without.task) ||

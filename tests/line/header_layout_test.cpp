@@ -113,6 +113,14 @@ TEST(HeaderLayout, AWorkerOfEachRankIsNoMachine) {
   EXPECT_FALSE(line.prefix.host);
 }
 
+TEST(HeaderLayout, WhatALauncherCountsIsReadAsItMeansIt) {
+  std::string text;
+  for (int i = 0; i < 64; ++i) text += fmt::format("[trainer{}]:[rank{}] fetched\n", i % 8, i % 32);
+  const Habit habit = habit_of(text);
+  EXPECT_TRUE(habit.header.view().empty());
+  EXPECT_EQ(peel(last_line(text), habit).prefix.local_rank, LocalRank(7));
+}
+
 TEST(HeaderLayout, WordsThatAreNoMachine) {
   for (const char* word : {"gpu3", "cuda1", "pid3011", "dp0", "stage3", "H100-NVL-80GB", "ep0"})
     EXPECT_FALSE(may_name_machine(word)) << word;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/ranges.h>
 #include <re2/re2.h>
 
 #include "ingest/engine/document.hpp"
@@ -85,6 +86,22 @@ bool named_as_addresses(const std::string& name) {
   return re2::RE2::FullMatch(name, kName);
 }
 
+// Names on a line of the loopback's that are neither its own nor forms of the machine's, which
+// stands first: "127.0.1.1 cx-4 cx-4.example head". Who looks them up there meets itself.
+void take_others_on_loopback(std::string_view line, std::vector<std::string>& out) {
+  if (!line.starts_with("127.")) return;
+  std::string own;
+  for (const std::string_view name :
+       cells_of(line).size() > 1 ? cells_of(line) : std::vector<std::string_view>{}) {
+    const std::string small = lower(name);
+    if (shaped_like_address(name) || small.starts_with("localhost") || small.ends_with("localhost"))
+      continue;
+    const std::string stem = small.substr(0, small.find('.'));
+    if (own.empty()) own = stem;
+    if (stem != own) out.push_back(small);
+  }
+}
+
 bool sniff_etc_hosts(const Head& head) {
   const std::string name = lower(head.base());
   std::vector<AddressEntry> entries;
@@ -98,6 +115,8 @@ bool sniff_etc_hosts(const Head& head) {
 
 std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Reading& reading) {
   std::size_t hosts = 0;
+  std::vector<std::string> on_loopback;
+  std::optional<Place> loopback;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
     std::vector<AddressEntry> entries;
@@ -106,6 +125,11 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
     if (!address_entry(text, entries) && !address_behind(text, entries)) {
       reading.sink.put(RejectRow{place, "etc_hosts.no_entry", std::string(text.substr(0, 200))});
       return;
+    }
+    if (text.starts_with("127.")) {
+      const std::size_t before = on_loopback.size();
+      take_others_on_loopback(text, on_loopback);
+      if (!loopback || on_loopback.size() > before) loopback = place;
     }
     for (const AddressEntry& entry : entries) {
       if (entry.host.empty()) continue;
@@ -116,6 +140,10 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
       ++hosts;
     }
   });
+  if (loopback)
+    reading.sink.put(
+        ConfigRow{*loopback, "hosts.others_on_loopback",
+                  on_loopback.empty() ? "none" : fmt::format("{}", fmt::join(on_loopback, " "))});
   return "";
 }
 
