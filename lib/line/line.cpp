@@ -1065,6 +1065,23 @@ bool nothing_but_prefixes(std::string_view raw, std::size_t head) {
 
 }  // namespace
 
+namespace {
+
+// Where "[default3]:[rank43]: " ends, of which nearly every line of a log has one.
+std::size_t launcher_labels_end(std::string_view raw) {
+  constexpr std::size_t kLongest = 16;
+  std::size_t end = 0;
+  while (raw.substr(end, 5) == "[rank" || raw.substr(end, 8) == "[default") {
+    const std::size_t close = raw.substr(end, kLongest).find(']');
+    if (close == std::string_view::npos) break;
+    end += close + 1;
+    while (end < raw.size() && (raw[end] == ':' || raw[end] == ' ')) ++end;
+  }
+  return end;
+}
+
+}  // namespace
+
 std::vector<std::size_t> record_heads(std::string_view raw) {
   // A launcher prefix or an NCCL head in the middle of a line is another process's record.
   static const re2::RE2 kInner(
@@ -1080,6 +1097,9 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
         !contains(raw, "[default"))
       return heads;
   }
+  if (const std::size_t begin = launcher_labels_end(raw);
+      begin > 0 && !may_hold_heads(raw.substr(begin)))
+    return heads;
   const re2::StringPiece input(raw.data(), raw.size());
   re2::StringPiece match;
   std::size_t at = 0;

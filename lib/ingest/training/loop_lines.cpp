@@ -158,10 +158,14 @@ Outcome read_loop(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// The same without a loss, by how long a step or its parts take.
+// The same without a loss, by how long a step or its parts take. It must name its step.
 Outcome read_step_time(const TextLine& line, Reading& reading) {
   static const re2::RE2 kLoss("(?i)loss");
   const std::string_view text = line.line.message;
+  constexpr std::string_view kOfSteps[] = {"step", "Step", "STEP", "iter", "Iter", "ITER", "it "};
+  if (std::ranges::none_of(kOfSteps, [&](std::string_view word) { return contains(text, word); }) &&
+      !contains(text, "it="))
+    return {};
   if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLoss)) return {};
   return read_loop(line, reading);
 }

@@ -7,6 +7,8 @@
 #include "ingest/training/rank_parts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -175,7 +177,26 @@ bool put_listed(const TextLine& line, Reading& reading) {
   return true;
 }
 
-Outcome read_rank_parts(const TextLine& line, Reading& reading) {
+// Lines that told nothing, but for their digits: a loader prints a million of a kind.
+class IdleShapes final : public Kept {
+ public:
+  void finish(Reading&) override {}
+
+  static std::uint64_t of(std::string_view text) {
+    std::uint64_t hash = 14'695'981'039'346'656'037u;  // FNV-1a
+    for (const char c : text)
+      if (c < '0' || c > '9') hash = (hash ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;
+    return hash;
+  }
+  bool known(std::uint64_t shape) const { return shapes_[shape % kMost] == shape; }
+  void add(std::uint64_t shape) { shapes_[shape % kMost] = shape; }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  std::array<std::uint64_t, kMost> shapes_{};
+};
+
+Outcome read_parts_of(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   if (text.size() > kLongestList || contains(text, "time (ms) |") ||
       rules::tells_of_other_work(text.substr(0, 200)))
@@ -192,6 +213,15 @@ Outcome read_rank_parts(const TextLine& line, Reading& reading) {
   if (add_part_figures(who->rest, {}, trial) < kLeastParts) return {};
   put_parts(*who, line, unit_in(text.substr(0, text.size() - who->rest.size())), reading);
   return {true};
+}
+
+Outcome read_rank_parts(const TextLine& line, Reading& reading) {
+  IdleShapes& idle = reading.keep<IdleShapes>();
+  const std::uint64_t shape = IdleShapes::of(line.line.message);
+  if (idle.known(shape)) return {};
+  Outcome out = read_parts_of(line, reading);
+  if (!out.used) idle.add(shape);
+  return out;
 }
 
 constexpr std::string_view kRankPartWords[] = {
