@@ -24,18 +24,44 @@ std::string lower(std::string_view word) {
   return out;
 }
 
-// What is counted and is no machine: "step1", "gpu0", "v2".
-bool counts_something(std::string_view word) {
+// What is counted, or named with a number, and is no machine.
+bool counted_word(std::string_view stem) {
   static constexpr std::array kCounted = std::to_array<std::string_view>(
-      {"gpu", "cuda",  "dev",   "device", "pid",   "tid",    "dp",    "tp",    "pp",    "ep",
-       "cp",  "stage", "step",  "epoch",  "it",    "iter",   "local", "phase", "batch", "fold",
-       "exp", "run",   "trial", "layer",  "block", "thread", "proc",  "task",  "job",   "test",
-       "v",   "split", "h",     "a",      "b",     "gb",     "l",     "t",     "mi",    "rank"});
-  std::size_t end = 0;
-  while (end < word.size() && alpha(word[end])) ++end;
-  std::size_t rest = end;
-  while (rest < word.size() && (digit(word[rest]) || word[rest] == '-')) ++rest;
-  return rest == word.size() && contains(kCounted, std::string_view(lower(word.substr(0, end))));
+      {// devices, processes and their parts
+       "gpu", "cuda", "dev", "device", "pid", "tid", "thread", "proc", "process", "task", "job",
+       "rank", "local", "actor", "learner", "rollout", "generator", "engine", "enginecore",
+       "replica", "conn", "stream", "channel", "queue", "session", "request", "req", "slot",
+       // parallel groups and models
+       "dp", "tp", "pp", "ep", "cp", "sp", "fsdp", "stage", "layer", "block", "expert", "bucket",
+       "group", "llama", "qwen", "gpt", "mistral", "mixtral", "gemma", "deepseek", "bert", "resnet",
+       "vit", "model",
+       // steps, data and trials
+       "step", "epoch", "it", "iter", "phase", "batch", "fold", "exp", "experiment", "abl",
+       "ablation", "sweep", "run", "trial", "seed", "test", "split", "shard", "chunk", "part",
+       "sample", "data", "dataset", "ds", "token", "lr", "cfg", "config", "ckpt",
+       // versions of software, and letters
+       "torch", "python", "py", "nccl", "v", "h", "a", "b", "gb", "l", "t", "mi"});
+  return contains(kCounted, std::string_view(lower(stem)));
+}
+
+// All of its parts are counted ("step1", "dp0-tp3", "llama3-70b"). "gpu-07" is a machine, as what
+// is one of a device's eight has no zero in front.
+bool counts_something(std::string_view word) {
+  const bool padded = word.starts_with("gpu-0") && word.size() > 5;
+  if (padded) return false;
+  const bool whole = word.find_first_of("-_.") == std::string_view::npos;
+  while (!word.empty()) {
+    const std::size_t end = std::min(word.find_first_of("-_."), word.size());
+    const std::string_view part = word.substr(0, end);
+    std::size_t stem = 0, digits = 0;
+    while (stem < part.size() && alpha(part[stem])) ++stem;
+    while (digits < part.size() && digit(part[digits])) ++digits;
+    const bool number = digits > 0 && digits + 1 >= part.size();  // "70b"
+    if (stem == 0 ? !number : !counted_word(part.substr(0, stem))) return false;
+    if (stem == 1 && !whole) return false;  // "gpu-a7": a row or a rack
+    word.remove_prefix(std::min(end + 1, word.size()));
+  }
+  return true;
 }
 
 bool like_host(std::string_view word) {

@@ -157,7 +157,8 @@ bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
   const std::string_view host = p.word(host_char);
-  if (std::ranges::none_of(host, digit) || std::ranges::none_of(host, alpha) || !p.take("]"))
+  if (std::ranges::none_of(host, digit) || std::ranges::none_of(host, alpha) ||
+      !may_name_machine(host) || !p.take("]"))
     return false;
   p.take(" ");
   if (!p.rest().starts_with("[rank") || !peel_launcher_bracket(p, prefix)) return false;
@@ -1236,7 +1237,8 @@ Habit habit_of(std::string_view head) {
     loose.take(text.substr(label));
     Cursor c{text};
     const std::string_view host = c.word(host_char);
-    const bool numbered = std::ranges::any_of(host, digit) && !host.empty() && alpha(host[0]);
+    const bool numbered = std::ranges::any_of(host, digit) && !host.empty() && alpha(host[0]) &&
+                          may_name_machine(host);
     if (Cursor q = c; !host.empty() && q.peek() == ' ') {
       q.spaces();
       if (q.take("|") && (q.done() || q.peek() == ' '))

@@ -142,6 +142,8 @@ LooseTime bare(std::string_view text, Timestamp& stamp, bool wrapped) {
 }  // namespace
 
 LooseTime parse_loose(std::string_view text, Timestamp& stamp) {
+  // A word in small letters begins none of these, but for the keys.
+  if (text.empty() || (text[0] >= 'a' && text[0] <= 'z' && text[0] != 't')) return {};
   std::size_t begin = 0;
   char close = '\0';
   for (const std::string_view key : {"time=", "ts=", "timestamp="})

@@ -122,9 +122,11 @@ TEST(HeaderLayout, WhatALauncherCountsIsReadAsItMeansIt) {
 }
 
 TEST(HeaderLayout, WordsThatAreNoMachine) {
-  for (const char* word : {"gpu3", "cuda1", "pid3011", "dp0", "stage3", "H100-NVL-80GB", "ep0"})
+  for (const char* word : {"gpu3", "cuda1", "pid3011", "dp0", "stage3", "H100-NVL-80GB", "ep0",
+                           "llama3-70b", "dp2-tp1", "EngineCore_DP0", "shard-07", "actor-3"})
     EXPECT_FALSE(may_name_machine(word)) << word;
-  for (const char* word : {"gpu-n07", "node3", "r3n01", "hx22", "dgx-fra-117", "cn-r07-s11"})
+  for (const char* word :
+       {"gpu-n07", "gpu-07", "data-node3", "node3", "r3n01", "hx22", "dgx-fra-117", "cn-r07-s11"})
     EXPECT_TRUE(may_name_machine(word)) << word;
 }
 

@@ -9,6 +9,7 @@
 
 #include <re2/re2.h>
 
+#include "line/header_layout.hpp"
 #include "model/json.hpp"
 #include "rules/lazy_pattern.hpp"
 #include "rules/literals.hpp"
@@ -495,8 +496,8 @@ void hosts_from_file_series(std::vector<MemberRow>& members) {
     const std::string name = without_log_words(whole);
     if (p.begin <= m.path.rfind('/') && m.path.rfind('/') != std::string::npos) return std::nullopt;
     if (!re2::RE2::FullMatch(name, kShape) || long_number(name) || other_series(name) ||
-        like(name, path_table().not_hosts_like) || like(name, path_table().devices_like) ||
-        in_folder_of_runs(m.path, p.begin))
+        !line::may_name_machine(name) || like(name, path_table().not_hosts_like) ||
+        like(name, path_table().devices_like) || in_folder_of_runs(m.path, p.begin))
       return std::nullopt;
     std::string series = m.path;
     series.replace(p.begin + whole.find(name), name.size(), name_without_numbers(name));
