@@ -47,6 +47,20 @@ std::string top_of_path(const std::string& text) {
   return second == std::string::npos ? path : path.substr(0, path.find('/', second + 1));
 }
 
+// The finding that says most of what ran out: of disks that are full, one that names a path on a
+// shared file system, before one that names none.
+const Finding& most_telling(const Cause& c) {
+  const Finding& first = *c.findings.front();
+  if (first.symptom != Symptom::insufficient_disk_space ||
+      message_of(first).find('/') != std::string::npos)
+    return first;
+  for (const Finding* f : c.findings)
+    if (f->symptom == first.symptom &&
+        (f->scope == Scope::shared || !shared_path(message_of(*f)).empty()))
+      return *f;
+  return first;
+}
+
 // The growth of memory that led to this want of it; null: none is known.
 const Finding* growth_before(const Case& c, const Cause& cause, const Finding& f) {
   if (f.symptom != Symptom::cpu_oom || f.remedy == "enlarge_shm") return nullptr;
@@ -105,7 +119,7 @@ Answer filled_by_program(Walk& w, const Cause& c, const Finding& growth) {
 Answer resources(Walk& w) {
   const Cause* c = w.best(CauseKind::resource);
   if (c == nullptr) return ruled_out(say(Phrase::no_resource_ran_out_first));
-  const Finding& f = *c->findings.front();
+  const Finding& f = most_telling(*c);
   Verdict& v = w.verdict;
   v.action = Action::repair;
   v.symptom = f.symptom;

@@ -99,6 +99,8 @@
   TRAIT(power_lost) \
   /* the kernel names a process that does not move */ \
   TRAIT(hung_task) \
+  /* a client names the server of files that does not answer */ \
+  TRAIT(storage_missed) \
   /* a server of files speaks */ \
   TRAIT(storage_server) \
   /* the vendor's diagnostic of a GPU failed */ \

@@ -75,7 +75,10 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
 std::vector<Host> storage_servers(const Facts& facts) {
   std::set<Host> out;
   for (const EventRow& e : facts.events)
-    if (e.traits.has(Trait::storage_server) && e.host) out.insert(short_host(*e.host));
+    if (e.traits.has(Trait::storage_server) && e.host)
+      out.insert(short_host(*e.host));
+    else if (e.traits.has(Trait::storage_missed) && e.peer && e.host && *e.host != *e.peer)
+      out.insert(short_host(Host(*e.peer)));
   // Small sites let a machine with GPUs serve files as well.
   if (out.empty()) return {};
   for (const RankRow& r : facts.ranks)
