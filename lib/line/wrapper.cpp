@@ -232,6 +232,25 @@ std::string audited(const nlohmann::json& object) {
   return out;
 }
 
+// "step 120" of a logger that keeps its figures beside the message: with them, as others print it.
+void add_figures(const nlohmann::json& object, std::string& message) {
+  constexpr std::size_t kLongest = 40, kMostFigures = 12;
+  std::size_t at = 0;
+  for (const std::string_view word : {"step", "Step", "iteration", "Iteration", "iter", "Iter"})
+    if (message.starts_with(word)) at = word.size();
+  if (at == 0 || message.size() > kLongest || message.find_first_of("0123456789", at) > at + 2)
+    return;
+  std::size_t figures = 0;
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_number() || key.size() > kLongest || figures == kMostFigures) continue;
+    if (contains(kExportRanks, std::string_view(key)) || key == "time" || key == "ts" ||
+        key == "timestamp" || key == "pid")
+      continue;
+    message += fmt::format(" {}={}", key, value.dump());
+    ++figures;
+  }
+}
+
 // One record of a log store's export: Loki, CloudWatch, Cloud Logging, Elasticsearch, Fluent Bit,
 // Vector, Datadog, or a program that logs in JSON. There must be a text and a time.
 std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& prefix) {
@@ -244,6 +263,7 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   const std::string host = export_host(object, pod);
   if (!host.empty() && host.size() <= 253) prefix.host = Host(host);
   prefix.rank = export_rank(object);
+  add_figures(object, message);
   prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kExportStreams);
   const std::string unit = first_text(object, kExportUnits);
   if (unit == "kernel" || unit == "kern" || unit == "dmesg") {

@@ -590,5 +590,15 @@ TEST(Peel, HoldsForAnyBytes) {
   EXPECT_GT(partial, 0u);
 }
 
+TEST(Export, FiguresBesideAMessageOfAStepBelongToIt) {
+  const Line step = peel(
+      R"({"time": 1785536404500, "host": "v3", "level": "INFO", "msg": "step 12", "loss": 6.5})");
+  EXPECT_EQ(step.message, "step 12 loss=6.5");
+  EXPECT_EQ(step.prefix.host, Host("v3"));
+  EXPECT_EQ(peel(R"({"time": 1785536404500, "msg": "worker is up", "port": 29500})").message,
+            "worker is up");
+  EXPECT_EQ(peel(R"({"time": 1785536404500, "msg": "x", "rank": 7})").prefix.rank, Rank(7));
+}
+
 }  // namespace
 }  // namespace culprit::line
