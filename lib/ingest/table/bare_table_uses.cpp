@@ -23,11 +23,13 @@ constexpr std::array<std::string_view, 10> kIterations{
     "step",      "steps", "globalstep", "trainstep",  "consumediterations"};
 constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i",        "n",  "row",
                                                    "no",    "id",  "unnamed0", "seq"};
-constexpr std::array<std::string_view, 22> kTimeColumns{
-    "ts",         "time",      "timestamp",   "t",          "date",       "datetime",
-    "walltime",   "epoch",     "unixtime",    "timems",     "tsns",       "times",
-    "timens",     "timeus",    "timesec",     "calltime",   "calltimens", "calltimeus",
-    "calltimems", "calltimes", "timestampms", "timestampns"};
+constexpr std::array<std::string_view, 34> kTimeColumns{
+    "ts",         "time",      "timestamp",   "t",           "date",         "datetime",
+    "walltime",   "epoch",     "unixtime",    "timems",      "tsns",         "times",
+    "timens",     "timeus",    "timesec",     "calltime",    "calltimens",   "calltimeus",
+    "calltimems", "calltimes", "timestampms", "timestampns", "tsutc",        "tsepoch",
+    "tsutcepoch", "utcepoch",  "timeutc",     "utctime",     "timestamputc", "unixts",
+    "unixms",     "epochs",    "epochms",     "tsms"};
 constexpr std::array<std::string_view, 14> kLabels{
     "rank", "host",      "hostname",   "node", "nodename", "gpu",   "worker",
     "pid",  "localrank", "globalrank", "uuid", "job",      "jobid", "attempt"};
