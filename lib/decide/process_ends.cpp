@@ -26,6 +26,7 @@ std::set<Host> hosts_alike(const Finding& f, const Cause& c) {
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide)
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
+  if (!shared_path(message_of(f)).empty()) return {};  // the same for all
   const std::set<Host> alike = hosts_alike(f, c);
   const Host host = c.hosts.size() == 1 ? c.hosts.front()
                     : alike.size() == 1 ? *alike.begin()
@@ -72,7 +73,7 @@ Host unreached(const Finding& f, const Cause& c) {
 
 // Clocks differ, and one machine of several says that its own is not set by anybody.
 Host wrong_clock(const Walk& w, const Finding& f) {
-  if (!f.traits.has(Trait::clock_wrong)) return {};
+  if (!f.traits.has(Trait::clock_wrong) || f.scope != Scope::job_wide) return {};
   std::set<Host> hosts;
   for (const Finding& other : w.incident.findings)
     if (other.outcome == Outcome::fired && other.traits.has(Trait::clock_wrong) &&

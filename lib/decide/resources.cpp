@@ -13,8 +13,6 @@
 
 namespace culprit::decide {
 
-namespace {
-
 std::string shared_path(const std::string& text) {
   for (std::size_t at = text.find('/'); at != std::string::npos; at = text.find('/', at + 1)) {
     const std::size_t end = std::min(text.find_first_of(" '\":,)", at), text.size());
@@ -36,6 +34,8 @@ std::string shared_path(const std::string& text) {
   }
   return {};
 }
+
+namespace {
 
 // "/vol/projekte" of "...: '/vol/projekte/run17/step-3000'": where it is mounted, mostly.
 std::string top_of_path(const std::string& text) {

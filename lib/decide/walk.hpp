@@ -121,6 +121,9 @@ bool ended_well(const Walk& w);
 // It planned more steps than it made, as far as its logs go.
 bool steps_left(const Case& c);
 
+// The shared file system that a path of the text lies on, by its name ("/lustre"); "": none does.
+std::string shared_path(const std::string& text);
+
 // Something that was over before this run of the job began. ends.cpp
 bool before_this_run(const AttemptHistory& h, const Finding& f);
 // The scheduler's word that ended an earlier run, after which the job ran again: the last one.

@@ -82,8 +82,8 @@ char field_of_key(std::string_view key) {
     char field;
   };
   static constexpr std::array kKeys = std::to_array<Key>(
-      {{"host", 'h'},      {"hostname", 'h'},   {"node", 'h'},    {"nodename", 'h'},
-       {"machine", 'h'},   {"server", 'h'},     {"rank", 'R'},    {"global_rank", 'R'},
+      {{"host", 'h'},      {"hostname", 'h'},   {"node", 'H'},    {"nodename", 'H'},
+       {"machine", 'K'},   {"server", 'K'},     {"rank", 'R'},    {"global_rank", 'R'},
        {"grank", 'R'},     {"time", 'T'},       {"ts", 'T'},      {"timestamp", 'T'},
        {"t", 'T'},         {"level", 'L'},      {"lvl", 'L'},     {"severity", 'L'},
        {"pid", 'K'},       {"tid", 'K'},        {"thread", 'K'},  {"local_rank", 'K'},
@@ -206,8 +206,9 @@ class FieldReader {
       Cursor number{value};
       out_.rank = number.number();
       if (!out_.rank || *out_.rank >= kMostRanks) return stop();
-    } else if (kind == 'h') {
-      if (value.empty() || !alpha(value[0]) || !std::ranges::all_of(value, host_char))
+    } else if (kind == 'h' || kind == 'H') {
+      if (!out_.host.empty() || value.empty() || !alpha(value[0]) ||
+          !std::ranges::all_of(value, host_char))
         return stop();
       out_.host = value;
     }
@@ -217,7 +218,7 @@ class FieldReader {
   }
 
   bool rank() {
-    if (out_.rank) return false;
+    if (has('R') || has('r')) return false;  // "[2/4] rank 6": the word wins
     if (std::int64_t number = 0; take_rank(in_, number)) {
       out_.rank = number;
       put('R');
@@ -311,6 +312,11 @@ class FieldReader {
 std::size_t identity_fields(std::string_view fields, std::string_view of = "TRrnHhPN") {
   const std::size_t last = fields.find_last_of(of);
   if (last == std::string_view::npos) return 0;
+  // "[rank 0] gx-02 answered late": the first word of a sentence.
+  const char behind = last + 1 < fields.size() ? fields[last + 1] : '\0';
+  if (fields[last] == 'H' && last > 0 && behind != 'L' && !closes(behind) && !separates(behind) &&
+      behind != '-' && behind != '>')
+    return identity_fields(fields.substr(0, last), of);
   std::size_t size = last + 1;
   while (size < fields.size() && (closes(fields[size]) || separates(fields[size]))) ++size;
   return size;
@@ -328,6 +334,8 @@ class LayoutLines {
     if (!header.host.empty()) ++hosts_[std::string(header.host)];
     const auto number = header.rank ? header.rank : header.number;
     if (!number) return;
+    falls_ = falls_ || *number < last_;
+    last_ = *number;
     ++numbers_[*number];
     if (!header.host.empty()) places_[*number].insert(std::string(header.host));
     most_ = std::max(most_, *number);
@@ -342,6 +350,9 @@ class LayoutLines {
            2 * std::max(hosts_.size(), numbers_.size()) <= static_cast<std::size_t>(lines_);
   }
 
+  // Ranks take turns; what is counted, as rounds and epochs, never falls.
+  bool take_turns() const { return falls_ || numbers_.size() < 2; }
+
   // Every number stands with one machine, and some machine with several: ranks of the job.
   bool one_place_each() const {
     return std::ranges::all_of(places_, [](const auto& one) { return one.second.size() == 1; });
@@ -349,6 +360,8 @@ class LayoutLines {
 
   bool are_hosts(bool ranks) const {
     if (hosts_.empty()) return false;
+    if (!ranks && !std::ranges::all_of(hosts_, [](const auto& one) { return shaped(one.first); }))
+      return false;
     if (ranks && (!one_place_each() || named_by_rank())) return false;
     if (ranks && numbers_.size() >= 2 * hosts_.size() && numbers_.size() > 1) return true;
     struct Stem {
@@ -386,6 +399,13 @@ class LayoutLines {
   }
 
  private:
+  // "gx-7", "gx07": what stands with no rank needs more than a digit ("etcd3", "Conv2d").
+  static bool shaped(std::string_view host) {
+    const std::size_t last = host.find_last_of("0123456789");
+    return contains(host, '-') ||
+           (last != std::string_view::npos && last > 0 && digit(host[last - 1]));
+  }
+
   // "worker-3" of rank 3 is a process, and so is it of rank 43 if there are eight of them.
   bool named_by_rank() const {
     const auto many = static_cast<std::int64_t>(hosts_.size());
@@ -403,17 +423,21 @@ class LayoutLines {
   std::map<std::string, int> hosts_;
   std::map<std::int64_t, int> numbers_;
   std::map<std::int64_t, std::set<std::string>> places_;  // of each number
-  std::int64_t most_ = 0;
+  std::int64_t most_ = 0, last_ = 0;
+  bool falls_ = false;
 };
 
 // What the layout is worth: nothing where it says nobody.
 HeaderLayout layout_of(std::string_view fields, const LayoutLines& lines) {
   HeaderLayout out;
   const bool ranks = has_any(fields, "Rrn");
+  if (has_any(fields, "rn") && !has_any(fields, "R") && !lines.take_turns()) return {};
+  out.local_ranks = ranks && !lines.one_place_each() && lines.are_hosts(false);
   if (has_any(fields, "h"))
     out.hosts = true;
   else if (has_any(fields, "H"))
-    out.hosts = lines.are_hosts(ranks || lines.number_behind_host() == HeaderNumber::rank);
+    out.hosts = out.local_ranks ||
+                lines.are_hosts(ranks || lines.number_behind_host() == HeaderNumber::rank);
   if (has_any(fields, "P") && out.hosts && !ranks) out.number = lines.number_behind_host();
   if (has_any(fields, "N") && !ranks && lines.tasks()) out.number = HeaderNumber::task;
   if (!out.hosts && out.number == HeaderNumber::unknown && !ranks) return {};

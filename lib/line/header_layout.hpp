@@ -22,7 +22,8 @@ enum class HeaderNumber : char { unknown, rank, local_rank, pid, task };
 struct HeaderLayout {
   static constexpr std::size_t kMost = 28;
   std::array<char, kMost + 1> fields{};
-  bool hosts = false;  // the words that may name machines do
+  bool hosts = false;        // the words that may name machines do
+  bool local_ranks = false;  // ranks recur on several machines
   HeaderNumber number = HeaderNumber::unknown;
 
   std::string_view view() const { return fields.data(); }

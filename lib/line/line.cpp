@@ -691,7 +691,12 @@ bool peel_layout(Cursor& c, const HeaderLayout& layout, Prefix& prefix) {
   };
   if (has("T")) keep_time(prefix, header.time);
   if (layout.hosts) prefix.host = Host(header.host);
-  if (header.rank && has("Rrn")) prefix.rank = Rank(*header.rank);
+  if (header.rank && has("Rrn")) {
+    if (layout.local_ranks)
+      prefix.local_rank = LocalRank(*header.rank);
+    else
+      prefix.rank = Rank(*header.rank);
+  }
   if (header.number && has("PN")) switch (layout.number) {
       case HeaderNumber::rank: prefix.rank = Rank(*header.number); break;
       case HeaderNumber::local_rank: prefix.local_rank = LocalRank(*header.number); break;

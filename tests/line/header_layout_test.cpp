@@ -113,6 +113,32 @@ TEST(HeaderLayout, AWorkerOfEachRankIsNoMachine) {
   EXPECT_FALSE(line.prefix.host);
 }
 
+TEST(HeaderLayout, WhatNeverFallsCountsAndIsNoRank) {
+  std::string rounds, turns;
+  for (int i = 0; i < 32; ++i) {
+    rounds += fmt::format("[{}/64] 16:20:19 loss 2.5\n", i / 2);
+    turns += fmt::format("[{}/4] 16:20:19 rank {} | loss 2.5\n", i % 4, i % 8);
+  }
+  EXPECT_FALSE(peel(last_line(rounds), habit_of(rounds)).prefix.rank);
+  EXPECT_EQ(peel(last_line(turns), habit_of(turns)).prefix.rank, Rank(7)) << "the word wins";
+}
+
+TEST(HeaderLayout, TheFirstWordOfASentenceIsNoSpeaker) {
+  std::string text;
+  for (int i = 0; i < 32; ++i)
+    text += fmt::format("[rank {}] gx-0{} answered late\n", i % 4, i % 2);
+  EXPECT_FALSE(peel(last_line(text), habit_of(text)).prefix.host);
+}
+
+TEST(HeaderLayout, OtherThingsWithNumbersAreNoMachines) {
+  for (const char* layout : {"[Conv{}d] step", "INFO etcd{} | step", "[expert-0{}] step",
+                             "node=conv{} t=16:20:19 step", "server=minio-{} msg=step"}) {
+    std::string text;
+    for (int i = 0; i < 32; ++i) text += fmt::format(fmt::runtime(layout), 1 + i % 2) + " 1\n";
+    EXPECT_FALSE(peel(last_line(text), habit_of(text)).prefix.host) << layout;
+  }
+}
+
 TEST(HeaderLayout, WhatALauncherCountsIsReadAsItMeansIt) {
   std::string text;
   for (int i = 0; i < 64; ++i) text += fmt::format("[trainer{}]:[rank{}] fetched\n", i % 8, i % 32);

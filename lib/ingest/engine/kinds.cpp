@@ -261,16 +261,23 @@ bool source_code(const Head& head) {
                ".ts",  ".go",  ".rs",   ".java", ".patch", ".diff",  ".sbatch", ".slurm"});
 }
 
+// What tools print of a machine: below bare names of machines there is nothing else.
+bool output_of_tools(const Head& head) {
+  return dcgm_diag(head) || smi_query(head) || smi_table(head) || rdma_devices(head) ||
+         head_has(head, "\nFilesystem ") || head_has(head, " mtu ") || head_has(head, "NVRM: ");
+}
+
 // What several commands printed, each below a heading with the machine.
 bool commands(const Head& head) {
   constexpr int kFirst = 16;  // lines in which the first heading stands
   int headings = 0, lines = 0;
   bool bare = false;
+  const bool tools = output_of_tools(head);
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
     if (trimmed(text).empty()) return true;
     const CommandHeading heading = command_heading(text);
-    headings +=
-        (bare && prompted(text)) || (!heading.host.empty() && (!heading.bare || heading.section));
+    headings += (bare && prompted(text)) ||
+                (!heading.host.empty() && (!heading.bare || (heading.section && tools)));
     bare = heading.bare;
     return headings < 2 && (headings > 0 || ++lines < kFirst);
   });

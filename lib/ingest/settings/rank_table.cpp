@@ -7,6 +7,8 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "line/header_layout.hpp"
+#include "model/contains.hpp"
 #include "model/number.hpp"
 
 namespace culprit::ingest {
@@ -117,12 +119,16 @@ std::optional<RankRange> rank_range(std::string_view text) {
   if (!re2::RE2::FullMatch(piece, kRanksFirst, &out.first, &out.last, &out.host) &&
       !re2::RE2::FullMatch(piece, kHostFirst, &out.host, &out.first, &out.last))
     return std::nullopt;
-  if (out.size() < 1 || out.size() > kMostOfMachine || out.first % out.size() != 0)
+  if (!line::may_name_machine(out.host) || out.size() < 1 || out.size() > kMostOfMachine ||
+      out.first % out.size() != 0)
     return std::nullopt;
   return out;
 }
 
 bool sniff_rank_ranges(const Head& head) {
+  // CPUs of NUMA nodes, layers of stages and documents of files are listed like that, too.
+  if (!contains(lower(head.bytes.substr(0, 4096)), "rank") && !contains(lower(head.base()), "rank"))
+    return false;
   std::map<std::string, int> hosts;
   std::int64_t size = 0;
   return every_line_fits(head,
