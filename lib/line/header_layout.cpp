@@ -350,8 +350,9 @@ class LayoutLines {
            2 * std::max(hosts_.size(), numbers_.size()) <= static_cast<std::size_t>(lines_);
   }
 
-  // Ranks take turns; what is counted, as rounds and epochs, never falls.
-  bool take_turns() const { return falls_ || numbers_.size() < 2; }
+  // Ranks take turns and the first is 0; what is counted, as rounds and epochs, never falls, or
+  // begins with 1.
+  bool like_ranks() const { return falls_ && numbers_.contains(0); }
 
   // Every number stands with one machine, and some machine with several: ranks of the job.
   bool one_place_each() const {
@@ -431,7 +432,7 @@ class LayoutLines {
 HeaderLayout layout_of(std::string_view fields, const LayoutLines& lines) {
   HeaderLayout out;
   const bool ranks = has_any(fields, "Rrn");
-  if (has_any(fields, "rn") && !has_any(fields, "R") && !lines.take_turns()) return {};
+  if (has_any(fields, "rn") && !has_any(fields, "R") && !lines.like_ranks()) return {};
   out.local_ranks = ranks && !lines.one_place_each() && lines.are_hosts(false);
   if (has_any(fields, "h"))
     out.hosts = true;

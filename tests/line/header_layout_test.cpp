@@ -92,8 +92,8 @@ TEST(HeaderLayout, OthersAreThoseOfMostLinesOfAFile) {
     EXPECT_EQ(line.message, "loss 2.5") << layout;
     EXPECT_EQ(line.prefix.host, Host("ga-1")) << layout;
   }
-  EXPECT_EQ(peel("r5| loss", habit_of("r1| a\nr2| b\nr1| c\nr2| d\n")).prefix.rank, Rank(5));
-  EXPECT_EQ(peel("[5/8] loss", habit_of("[1/8] a\n[2/8] b\n[1/8] c\n[2/8] d\n")).prefix.rank,
+  EXPECT_EQ(peel("r5| loss", habit_of("r0| a\nr2| b\nr0| c\nr2| d\n")).prefix.rank, Rank(5));
+  EXPECT_EQ(peel("[5/8] loss", habit_of("[0/8] a\n[2/8] b\n[0/8] c\n[2/8] d\n")).prefix.rank,
             Rank(5));
 }
 
@@ -114,12 +114,14 @@ TEST(HeaderLayout, AWorkerOfEachRankIsNoMachine) {
 }
 
 TEST(HeaderLayout, WhatNeverFallsCountsAndIsNoRank) {
-  std::string rounds, turns;
+  std::string rounds, turns, epochs;
   for (int i = 0; i < 32; ++i) {
     rounds += fmt::format("[{}/64] 16:20:19 loss 2.5\n", i / 2);
+    epochs += fmt::format("[{}/8] 16:20:19 loss 2.5\n", 1 + i % 8);
     turns += fmt::format("[{}/4] 16:20:19 rank {} | loss 2.5\n", i % 4, i % 8);
   }
   EXPECT_FALSE(peel(last_line(rounds), habit_of(rounds)).prefix.rank);
+  EXPECT_FALSE(peel(last_line(epochs), habit_of(epochs)).prefix.rank) << "no rank 0";
   EXPECT_EQ(peel(last_line(turns), habit_of(turns)).prefix.rank, Rank(7)) << "the word wins";
 }
 
