@@ -58,6 +58,11 @@ bool leads_to(const Finding& cause, const std::string& event_class) {
 
 bool consequence(const Finding& f) { return f.role == Role::cascade || f.role == Role::teardown; }
 
+bool explains_communication(const Finding& f) {
+  const auto* setting = std::get_if<SettingFacts>(&f.facts);
+  return setting != nullptr && setting->explains == "communication";
+}
+
 bool gpu_fault(const Finding& f) {
   return kind_of(f) == CauseKind::machine &&
          (f.symptom == Symptom::gpu_unavailable || f.symptom == Symptom::gpu_memory_error);

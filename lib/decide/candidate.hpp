@@ -28,6 +28,8 @@ bool leads_to(const Finding& cause, const std::string& event_class);
 bool consequence(const Finding& f);
 // A GPU, or its memory, has failed.
 bool gpu_fault(const Finding& f);
+// A setting that differs and by which machines find each other.
+bool explains_communication(const Finding& f);
 bool out_of_gpu_memory(const Finding& f);
 // A program tells so of the GPU that it ran on.
 bool told_of_gpu(const Finding& f);

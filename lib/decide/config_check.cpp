@@ -9,15 +9,6 @@
 
 namespace culprit::decide {
 
-namespace {
-
-bool explains_communication(const Finding& f) {
-  const auto* setting = std::get_if<SettingFacts>(&f.facts);
-  return setting != nullptr && setting->explains == "communication";
-}
-
-}  // namespace
-
 Answer config_check(Walk& w) {
   std::vector<const Finding*> from;
   std::size_t others = 0;

@@ -88,10 +88,8 @@ const Finding* odd_setting(const Walk& w, const Finding& f) {
   if (!f.traits.has_any({Trait::rendezvous_timeout, Trait::store_unreached})) return nullptr;
   const Finding* out = nullptr;
   for (const Finding& one : w.incident.findings) {
-    const auto* setting = std::get_if<SettingFacts>(&one.facts);
-    if (one.analysis != Analysis::drift || one.outcome != Outcome::fired || setting == nullptr ||
-        setting->explains != "communication" || one.severity < Severity::warning ||
-        one.hosts.size() != 1)
+    if (one.analysis != Analysis::drift || one.outcome != Outcome::fired ||
+        !explains_communication(one) || one.severity < Severity::warning || one.hosts.size() != 1)
       continue;
     if (out != nullptr && out->hosts != one.hosts) return nullptr;
     if (out == nullptr || one.severity > out->severity) out = &one;

@@ -87,9 +87,8 @@ bool explained(const Walk& w, const Finding& word, const std::optional<Nanosecon
 }
 
 // A process failed by itself, and communication with it, or communication after the last step: the
-// log has it before the word. Of srun
-// the exit is enough: it ends the step because of it, and tells of tasks that were asked to stop
-// behind the word.
+// log has it before the word. Of srun the exit is enough: it ends the step because of it, and tells
+// of tasks that were asked to stop behind the word.
 bool failed_before_the_word(const Walk& w, const Finding& word) {
   bool ended = false, task = false;
   for (const ExitFact& x : w.incident.exits) {

@@ -150,7 +150,7 @@ class FieldReader {
 
   bool punctuation() {
     Cursor p = in_;
-    while (p.peek() == ' ' || p.peek() == '\t') ++p.at;
+    p.blanks();
     const char c = p.peek();
     // "host: [-]" is no header; a hyphen separates where blanks stand around it.
     const bool hyphen = c == '-' && p.at > in_.at && p.rest().substr(1, 1) == " ";
@@ -171,8 +171,10 @@ class FieldReader {
   }
 
   bool field() {
-    while (in_.peek() == ' ' || in_.peek() == '\t') ++in_.at;
-    return keyed() || time() || rank() || bare_number() || level() || host() || other_word();
+    in_.blanks();
+    if (digit(in_.peek())) return time() || bare_number() || other_word();
+    if (alpha(in_.peek())) return keyed() || time() || rank() || level() || host() || other_word();
+    return other_word();
   }
 
   bool time() {
@@ -190,26 +192,26 @@ class FieldReader {
     const std::string_view key = p.word(key_char);
     if (key.empty() || !p.take("=")) return false;
     const char kind = field_of_key(key);
-    if (kind == '\0' || (kind != 'K' && has(kind))) return stop();
+    if (kind == '\0' || (kind != 'K' && has(kind))) return false;
     const bool quoted = p.take("\"");
     const std::size_t begin = p.at;
     while (!p.done() &&
            (quoted ? p.peek() != '"' : p.peek() != ' ' && p.peek() != ',' && !closes(p.peek())))
       ++p.at;
     const std::string_view value = p.text.substr(begin, p.at - begin);
-    if (quoted && !p.take("\"")) return stop();
+    if (quoted && !p.take("\"")) return false;
     if (kind == 'T') {
       std::size_t used = parse_time(p.text.substr(begin), out_.time);
-      if (used == 0) return stop();
+      if (used == 0) return false;
       if (!quoted) p.at = std::max(p.at, begin + used);  // a blank before the time of day
     } else if (kind == 'R') {
       Cursor number{value};
       out_.rank = number.number();
-      if (!out_.rank || *out_.rank >= kMostRanks) return stop();
+      if (!out_.rank || *out_.rank >= kMostRanks) return false;
     } else if (kind == 'h' || kind == 'H') {
       if (!out_.host.empty() || value.empty() || !alpha(value[0]) ||
           !std::ranges::all_of(value, host_char))
-        return stop();
+        return false;
       out_.host = value;
     }
     in_ = p;
@@ -236,12 +238,11 @@ class FieldReader {
 
   // "[31]", "[3/64]": alone between brackets.
   bool bare_number() {
-    if (!digit(in_.peek())) return false;
     Cursor p = in_;
     const auto number = p.number();
-    if (!number || *number >= kMostRanks || has('N') || !opens(last())) return stop();
+    if (!number || *number >= kMostRanks || has('N') || !opens(last())) return false;
     const bool of = p.take("/") && p.number();
-    if (!closes(p.peek())) return stop();
+    if (!closes(p.peek())) return false;
     (of ? out_.rank : out_.number) = number;
     in_ = p;
     put(of ? 'n' : 'N');
@@ -290,17 +291,15 @@ class FieldReader {
     while (!p.done() && p.peek() != ' ' && p.peek() != '\t' && !opens(p.peek()) &&
            !closes(p.peek()) && p.peek() != '|' && p.peek() != ',' && p.peek() != '"')
       ++p.at;
-    if (p.at == begin || p.text[p.at - 1] == ':') return stop();
+    if (p.at == begin || p.text[p.at - 1] == ':') return false;
     Cursor next = p;
     next.spaces();
     const bool ended = depth_ > 0 || next.peek() == '|' || next.rest().starts_with("- ");
-    if (!ended || p.done()) return stop();
+    if (!ended || p.done()) return false;
     in_ = p;
     put('W');
     return true;
   }
-
-  bool stop() { return false; }
 
   Cursor in_;
   Header& out_;
@@ -320,10 +319,6 @@ std::size_t identity_fields(std::string_view fields, std::string_view of = "TRrn
   std::size_t size = last + 1;
   while (size < fields.size() && (closes(fields[size]) || separates(fields[size]))) ++size;
   return size;
-}
-
-bool has_any(std::string_view fields, std::string_view of) {
-  return fields.find_first_of(of) != std::string_view::npos;
 }
 
 // The lines of one layout, and whom they name.
@@ -346,8 +341,7 @@ class LayoutLines {
   // Those of several, each of whom speaks more than once.
   bool speakers() const {
     const std::size_t many = std::max(hosts_.size(), numbers_.size());
-    return many > 1 &&
-           2 * std::max(hosts_.size(), numbers_.size()) <= static_cast<std::size_t>(lines_);
+    return many > 1 && 2 * many <= static_cast<std::size_t>(lines_);
   }
 
   // Ranks take turns and the first is 0; what is counted, as rounds and epochs, never falls, or
@@ -450,6 +444,10 @@ HeaderLayout layout_of(std::string_view fields, const LayoutLines& lines) {
 
 }  // namespace
 
+bool has_any(std::string_view fields, std::string_view of) {
+  return fields.find_first_of(of) != std::string_view::npos;
+}
+
 bool may_name_machine(std::string_view word) {
   // "H100-NVL-80GB": a model, with its memory.
   const bool model = word.size() > 4 && (word.ends_with("GB") || word.ends_with("SXM5")) &&
@@ -465,7 +463,7 @@ Header parse_header(std::string_view text) {
 
 std::size_t message_begin(std::string_view text, const Header& header, std::size_t fields) {
   Cursor in{text, header.ends[fields - 1]};
-  while (in.peek() == ' ' || in.peek() == '\t') ++in.at;
+  in.blanks();
   if (in.rest().starts_with("- ") || in.rest().starts_with("| ")) in.at += 2;
   if (Cursor p = in; p.take("msg=") || p.take("message=")) {
     p.take("\"");

@@ -40,6 +40,9 @@ struct Header {
   std::string_view view() const { return {fields.data(), size}; }
 };
 
+// Whether one of the fields `of` is among them.
+bool has_any(std::string_view fields, std::string_view of);
+
 // Reads fields from the left until what follows can be none.
 Header parse_header(std::string_view text);
 

@@ -686,18 +686,15 @@ bool peel_layout(Cursor& c, const HeaderLayout& layout, Prefix& prefix) {
   if (fields.empty()) return false;
   const Header header = parse_header(c.rest());
   if (!header.view().starts_with(fields)) return false;
-  const auto has = [&](std::string_view any) {
-    return fields.find_first_of(any) != std::string_view::npos;
-  };
-  if (has("T")) keep_time(prefix, header.time);
+  if (has_any(fields, "T")) keep_time(prefix, header.time);
   if (layout.hosts) prefix.host = Host(header.host);
-  if (header.rank && has("Rrn")) {
+  if (header.rank && has_any(fields, "Rrn")) {
     if (layout.local_ranks)
       prefix.local_rank = LocalRank(*header.rank);
     else
       prefix.rank = Rank(*header.rank);
   }
-  if (header.number && has("PN")) switch (layout.number) {
+  if (header.number && has_any(fields, "PN")) switch (layout.number) {
       case HeaderNumber::rank: prefix.rank = Rank(*header.number); break;
       case HeaderNumber::local_rank: prefix.local_rank = LocalRank(*header.number); break;
       case HeaderNumber::pid: prefix.pid = header.number; break;
@@ -1204,7 +1201,7 @@ bool says_more(const HeaderLayout& layout, std::string_view head) {
   int more = 0, seen = 0;
   Habit habit;
   habit.header = layout;
-  while (!head.empty() && seen < kEnough) {
+  while (!head.empty() && seen < kEnough && 2 * (seen - more) < kEnough) {
     const std::string_view text = head.substr(0, head.find('\n'));
     head.remove_prefix(std::min(head.size(), text.size() + 1));
     if (!parse_header(text).view().starts_with(layout.view())) continue;

@@ -32,6 +32,9 @@ struct Cursor {
   void spaces() {
     while (peek() == ' ') ++at;
   }
+  void blanks() {
+    while (peek() == ' ' || peek() == '\t') ++at;
+  }
   std::optional<std::int64_t> number() {
     std::size_t used = 0;
     std::int64_t value = 0;

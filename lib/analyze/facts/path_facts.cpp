@@ -494,10 +494,10 @@ void hosts_from_file_series(std::vector<MemberRow>& members) {
   const auto place_in = [](const MemberRow& m, const Part& p) -> std::optional<Place> {
     const std::string whole = m.path.substr(p.begin, p.length);
     const std::string name = without_log_words(whole);
-    if (p.begin <= m.path.rfind('/') && m.path.rfind('/') != std::string::npos) return std::nullopt;
+    if (p.begin < m.path.rfind('/') + 1) return std::nullopt;  // a folder
     if (!re2::RE2::FullMatch(name, kShape) || long_number(name) || other_series(name) ||
-        !line::may_name_machine(name) || like(name, path_table().not_hosts_like) ||
-        like(name, path_table().devices_like) || in_folder_of_runs(m.path, p.begin))
+        !line::may_name_machine(name) || like(name, path_table().devices_like) ||
+        in_folder_of_runs(m.path, p.begin))
       return std::nullopt;
     std::string series = m.path;
     series.replace(p.begin + whole.find(name), name.size(), name_without_numbers(name));

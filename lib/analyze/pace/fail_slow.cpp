@@ -34,8 +34,9 @@ class Judge {
     for (std::size_t k = 0; k < place_.size(); ++k) {
       const std::size_t i = place_[k];
       // A log that prints every tenth step prints the time of one of them.
-      const std::size_t before = k == 0 || !in.means ? i - (k > 0) : place_[k - 1];
-      const double gap = i < in.number.size() && k > 0 ? in.number[i] - in.number[before] : 1;
+      double gap = 1;
+      if (k > 0 && i < in.number.size())
+        gap = in.number[i] - in.number[in.means ? place_[k - 1] : i - 1];
       stands_for_.push_back(std::isfinite(gap) ? std::max(1.0, gap) : 1);
       time_.push_back(in.time[i]);
       y_.push_back(std::log(in.time[i]));

@@ -3,6 +3,7 @@
 // between a rank and its machine.
 #include <re2/re2.h>
 
+#include "ingest/engine/rank_range.hpp"
 #include "ingest/engine/recogniser.hpp"
 
 namespace culprit::ingest {
@@ -70,22 +71,12 @@ Outcome read_node_rank(const TextLine& line, Reading& reading) {
 }
 
 // "ranks 8-15 -> n2", "host=n2 ranks=8-15", "rank map: 0-7=n1 8-15=n2": a start-up line that lists
-// which machine has which ranks. A machine's ranks are as many as every other's, so the first is a
-// multiple of their number.
-bool put_ranks(std::int64_t first, std::int64_t last, const std::string& host, const Place& place,
-               Reading& reading) {
+// which machine has which ranks.
+bool put_ranks(const RankRange& range, const Place& place, Reading& reading) {
   static const re2::RE2 kDevice(
       R"((?i)(?:gpu|cuda|mlx5|eth|ib|numa|stage|step|group|tp|pp|dp|ep|cp)[-_]?\d+)");
-  constexpr std::int64_t kMostOfMachine = 72;
-  const std::int64_t size = last - first + 1;
-  if (size < 1 || size > kMostOfMachine || first % size != 0 || re2::RE2::FullMatch(host, kDevice))
-    return false;
-  for (std::int64_t i = 0; i < size; ++i)
-    reading.sink.put(IdentityRow{.place = place,
-                                 .source = "rank map",
-                                 .host = Host(host),
-                                 .local_rank = LocalRank(i),
-                                 .rank = first + i});
+  if (!range.of_one_machine() || re2::RE2::FullMatch(range.host, kDevice)) return false;
+  put_rank_range(range, place, reading);
   return true;
 }
 
@@ -103,13 +94,12 @@ Outcome read_rank_map(const TextLine& line, Reading& reading) {
   if (text.size() > 4000 || re2::RE2::PartialMatch(text, kOther) ||
       !re2::RE2::PartialMatch(text, kSaysSo))
     return {};
-  std::int64_t first = 0, last = 0;
-  std::string host;
-  if (re2::RE2::PartialMatch(text, kHostFirst, &host, &first, &last))
-    return {put_ranks(first, last, host, line.place, reading)};
+  RankRange range;
+  if (re2::RE2::PartialMatch(text, kHostFirst, &range.host, &range.first, &range.last))
+    return {put_ranks(range, line.place, reading)};
   bool used = false;
-  while (re2::RE2::FindAndConsume(&text, kRanksFirst, &first, &last, &host))
-    used = put_ranks(first, last, host, line.place, reading) || used;
+  while (re2::RE2::FindAndConsume(&text, kRanksFirst, &range.first, &range.last, &range.host))
+    used = put_ranks(range, line.place, reading) || used;
   return {used};
 }
 

@@ -89,10 +89,8 @@ bool named_as_addresses(const std::string& name) {
 // Names on a line of the loopback's that are neither its own nor forms of the machine's, which
 // stands first: "127.0.1.1 cx-4 cx-4.example head". Who looks them up there meets itself.
 void take_others_on_loopback(std::string_view line, std::vector<std::string>& out) {
-  if (!line.starts_with("127.")) return;
   std::string own;
-  for (const std::string_view name :
-       cells_of(line).size() > 1 ? cells_of(line) : std::vector<std::string_view>{}) {
+  for (const std::string_view name : cells_of(line)) {
     const std::string small = lower(name);
     if (shaped_like_address(name) || small.starts_with("localhost") || small.ends_with("localhost"))
       continue;

@@ -7,6 +7,7 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "ingest/engine/rank_range.hpp"
 #include "line/header_layout.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
@@ -100,28 +101,17 @@ std::string read_rank_table(std::string_view bytes, const MemberRow& member, Rea
   return {};
 }
 
-// The ranks of one machine. A machine's are as many as every other's, so the first is a multiple of
-// their number.
-struct RankRange {
-  std::string host;
-  std::int64_t first = 0, last = 0;
-  std::int64_t size() const { return last - first + 1; }
-};
-
 std::optional<RankRange> rank_range(std::string_view text) {
   static const re2::RE2 kRanksFirst(
       R"((?i)(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6})[ \t:,=>-]+(?:on |host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*))");
   static const re2::RE2 kHostFirst(
       R"((?i)(?:host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*)[ \t:,=>-]+(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6}))");
-  constexpr std::int64_t kMostOfMachine = 72;
   const re2::StringPiece piece(text.data(), text.size());
   RankRange out;
   if (!re2::RE2::FullMatch(piece, kRanksFirst, &out.first, &out.last, &out.host) &&
       !re2::RE2::FullMatch(piece, kHostFirst, &out.host, &out.first, &out.last))
     return std::nullopt;
-  if (!line::may_name_machine(out.host) || out.size() < 1 || out.size() > kMostOfMachine ||
-      out.first % out.size() != 0)
-    return std::nullopt;
+  if (!line::may_name_machine(out.host) || !out.of_one_machine()) return std::nullopt;
   return out;
 }
 
@@ -151,12 +141,7 @@ std::string read_rank_ranges(std::string_view bytes, const MemberRow& member, Re
       reading.sink.put(RejectRow{place, "rank_table.no_range", std::string(text.substr(0, 200))});
       return;
     }
-    for (std::int64_t i = 0; i < range->size(); ++i)
-      reading.sink.put(IdentityRow{.place = place,
-                                   .source = "rank map",
-                                   .host = Host(range->host),
-                                   .local_rank = LocalRank(i),
-                                   .rank = range->first + i});
+    put_rank_range(*range, place, reading);
   });
   return {};
 }

@@ -162,9 +162,9 @@ Outcome read_loop(const TextLine& line, Reading& reading) {
 Outcome read_step_time(const TextLine& line, Reading& reading) {
   static const re2::RE2 kLoss("(?i)loss");
   const std::string_view text = line.line.message;
-  constexpr std::string_view kOfSteps[] = {"step", "Step", "STEP", "iter", "Iter", "ITER", "it "};
-  if (std::ranges::none_of(kOfSteps, [&](std::string_view word) { return contains(text, word); }) &&
-      !contains(text, "it="))
+  constexpr std::string_view kOfSteps[] = {"step", "Step", "STEP", "iter",
+                                           "Iter", "ITER", "it ",  "it="};
+  if (std::ranges::none_of(kOfSteps, [&](std::string_view word) { return contains(text, word); }))
     return {};
   if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLoss)) return {};
   return read_loop(line, reading);
