@@ -405,6 +405,40 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
             "rank 2 on default_pg 0: 95 enqueued, 95 completed");
 }
 
+// Releases that print no counters: the operation that each rank gave up is all there is.
+TEST(Collectives, WatchdogLinesWithoutCountersTellWhoCalledAnother) {
+  const auto leaves = [](std::int64_t odd, std::int64_t silent) {
+    Facts facts;
+    facts.world_size = 16;
+    facts.groups.push_back({"", "default_pg?", {}, 0});
+    for (std::int64_t r = 0; r < 16; ++r) {
+      MemberRow m;
+      m.id = r + 1;
+      m.rank = Rank(r);
+      facts.members.push_back(m);
+      CollectiveSample c;
+      c.row.place.member = r + 1;
+      c.row.source = CollectiveSource::watchdog;
+      c.row.rank = Rank(r);
+      c.row.group = group_at(0);
+      c.row.sequence = 44802;
+      c.row.operation = r == odd ? "all_gather" : "all_reduce";
+      c.row.sizes = "numel in 72 out 72";
+      c.row.state = "timeout";
+      if (r != silent) facts.collectives.push_back(c);
+    }
+    return wait_for(facts, {}).leaves;
+  };
+  const auto other = leaves(5, -1);
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_EQ(other[0].kind, StopKind::mismatch);
+  EXPECT_EQ(other[0].ranks, Ranks({5}));
+  const auto silent = leaves(-1, 7);
+  ASSERT_EQ(silent.size(), 1u);
+  EXPECT_EQ(silent[0].kind, StopKind::no_dump);
+  EXPECT_EQ(silent[0].ranks, Ranks({7}));
+}
+
 FrontierRow counted(MemberId member, std::size_t group, std::int64_t enqueued,
                     std::int64_t completed, std::uint64_t line = 1) {
   FrontierRow f;

@@ -1,6 +1,7 @@
 #include "analyze/hang/wait_members.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "model/phrases.hpp"
@@ -14,6 +15,7 @@ constexpr Nanoseconds kStale =
     6 * 3600 * kSecond;  // apart by more: of another run. A time-out may be hours long
 constexpr double kSilentShare =
     0.125;  // logs: more silent ranks than this are logs that nobody collected
+constexpr std::string_view kGuessed = "default_pg?";  // as the watchdog's lines are read
 constexpr Nanoseconds kRestart =
     600 * kSecond;  // logs: counters apart by more are of a run and the one before it
 
@@ -93,14 +95,25 @@ class MemberReader {
     return out;
   }
 
+  // Of a group that no line names: nearly all ranks of the job time out in it.
+  bool has_nearly_all(GroupId id) const {
+    std::set<Rank> in;
+    for (const CollectiveSample* c : rows_.launches)
+      if (c->row.group == id && c->row.rank) in.insert(*c->row.rank);
+    const std::int64_t all = std::max(world(), highest_rank() + 1);
+    return static_cast<double>(all) - static_cast<double>(in.size()) <=
+           kSilentShare * static_cast<double>(all);
+  }
+
   // A log names the group of all ranks and not its members.
-  std::vector<Rank> members_of(const GroupRow& group) const {
+  std::vector<Rank> members_of(GroupId id, const GroupRow& group) const {
     const bool of_all = group.description == "default_pg" ||
+                        (group.description == kGuessed && has_nearly_all(id)) ||
                         (!source_.names_groups && group.size > 0 && group.size == world());
     if (!group.ranks.empty() || !of_all) return group.ranks;
     // Numbers are given from 0 without gaps: who prints that it is rank 7 is one of eight at least.
     std::int64_t size = std::max(facts_.world_size, group.size);
-    if (size == 0 && group.description == "default_pg") size = highest_rank() + 1;
+    if (size == 0 && group.description.starts_with("default_pg")) size = highest_rank() + 1;
     std::vector<Rank> all(static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = Rank(static_cast<std::int64_t>(i));
     return all;
@@ -228,7 +241,7 @@ class MemberReader {
     if (fresh) {
       Group g{.id = id, .counter = counter};
       if (const GroupRow* row = facts_.group(id))
-        for (const Rank r : members_of(*row)) {
+        for (const Rank r : members_of(id, *row)) {
           Member& m = g.members.emplace_back();
           m.rank = r;
           m.index = rank_index(r);
@@ -337,6 +350,8 @@ class MemberReader {
     ++out_.pending;
     out_.timed_out += c.row.retired || c.row.state == "timeout";
     r.clear = false;
+    // Releases that print no counters say no more than which operation they gave up.
+    if (source_.is_log && best_.empty()) r.dumped = r.whole = true;
     if (c.row.p2p) {
       out_.sends.push_back(launch);
       return;
