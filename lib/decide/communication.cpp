@@ -7,6 +7,7 @@
 
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
+#include "model/address.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 
@@ -52,6 +53,26 @@ Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Fi
   next(v, NextKind::plan, say(Phrase::look_at_switch, say(Phrase::shared_switch)));
   next(v, NextKind::collect, say(Phrase::kernel_log_which_part, diag.subject.id));
   return taken(diag.why);
+}
+
+// Where connections point to an address that nothing resolves: the one machine that reports a fault
+// of its own link and is none of those that miss the address. Null: none, or several.
+const Finding* owner_by_own_link(const Walk& w, const Finding& diag) {
+  if (diag.subject.kind != SubjectKind::host || !is_address(diag.subject.id)) return nullptr;
+  std::set<Host> missing_it;
+  for (const Finding& f : w.incident.findings)
+    if (const auto* line = std::get_if<LineFacts>(&f.facts);
+        f.role == Role::cascade && line != nullptr && line->peer == diag.subject.id)
+      missing_it.insert(f.hosts.begin(), f.hosts.end());
+  const Finding* owner = nullptr;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || kind_of(f) != CauseKind::network || !f.host || f.hearsay ||
+        is_address(*f.host) || missing_it.count(*f.host) > 0)
+      continue;
+    if (owner != nullptr && owner->host != f.host) return nullptr;
+    owner = &f;
+  }
+  return owner;
 }
 
 // On other machines, by the time that it did: it was taken down with them.
@@ -191,6 +212,15 @@ Answer root_diag(Walk& w) {
   v.start = diag->start;
   v.action = diag->subject.kind == SubjectKind::network_switch ? Action::repair : Action::isolate;
   v.precision = Precision::exact;
+  if (const Finding* link = owner_by_own_link(w, *diag)) {
+    target(v, {SubjectKind::host, *link->host}, diag->confidence, {link->id, diag->id});
+    target(v, link->subject, diag->confidence, {link->id});
+    v.summary = say(Phrase::connections_of_address_and_link, diag->subject.id, at(diag->start),
+                    *link->host, inside(link->title));
+    drain(w, *link->host, "link fails");
+    if (!link->advice.empty()) next(v, NextKind::plan, link->advice);
+    return taken(diag->why);
+  }
   target(v, diag->subject, diag->confidence, {diag->id});
   v.summary = diag->subject.kind == SubjectKind::network_switch
                   ? say(Phrase::connections_cross_switch, diag->subject.id)

@@ -80,7 +80,7 @@ Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
   for (const std::string& id : ids(c.findings)) because.push_back(id);
   target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
   v.summary = say(Phrase::computes_wrongly, inside(c.findings.front()->title), at(c.start),
-                  *diagnostic.host);
+                  *diagnostic.host, inside(diagnostic.title));
   drain(w, *diagnostic.host, "wrong results");
   if (!diagnostic.advice.empty()) next(v, NextKind::plan, diagnostic.advice);
   return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));

@@ -42,8 +42,8 @@ double in_ms(const SeriesRow& s) {
   return 0;
 }
 
-// Tables whose columns have no units: a column of whole steps tells, beside what the job's log says
-// that its steps took.
+// Figures without units: a column of whole steps tells, or all parts of a step together, beside
+// what the job's log says that its steps took.
 class Units {
  public:
   Units(const store::Database& db, const analyze::Facts& facts, const std::vector<double>& ms) {
@@ -52,14 +52,24 @@ class Units {
       if (std::isfinite(v)) told.push_back(v);
     const double step = median_of(std::move(told));
     if (!(step > 0)) return;
+    const auto fits = [&](MemberId member, double each) {
+      for (const double scale : {1.0, 1e3})
+        if (each * scale > step / 2 && each * scale < step * 2) of_member_[member] = scale;
+    };
+    std::map<std::tuple<MemberId, std::optional<Rank>, std::optional<Host>>, double> parts;
     for (const SeriesRow& s : facts.series) {
-      if (in_ms(s) > 0 || !s.unit.empty() || !rules::whole_of_step(s.name)) continue;
+      const bool part = rules::part_name(s.name).part != rules::StepPart::none;
+      if (in_ms(s) > 0 || !s.unit.empty() || (!part && !rules::whole_of_step(s.name))) continue;
       const SeriesPoints points = db.points(s.id);
       if (points.steps.empty()) continue;
       const double each = median_of({points.values.begin(), points.values.end()});
-      for (const double scale : {1.0, 1e3})
-        if (each * scale > step / 2 && each * scale < step * 2) of_member_[s.member] = scale;
+      if (part)
+        parts[{s.member, s.rank, s.host}] += each;
+      else
+        fits(s.member, each);
     }
+    for (const auto& [owner, sum] : parts)
+      if (of_member_.count(std::get<MemberId>(owner)) == 0) fits(std::get<MemberId>(owner), sum);
   }
 
   double ms(const SeriesRow& s) const {

@@ -40,7 +40,8 @@ TimeOfDay time_of_day(std::string_view text) {
   return out;
 }
 
-// Abbreviations that mean one zone everywhere: not CST (Chicago, Shanghai) nor IST (India, Israel).
+}  // namespace
+
 std::optional<Nanoseconds> offset_named(std::string_view word) {
   static constexpr std::pair<std::string_view, int> kHours[] = {
       {"UTC", 0},   {"GMT", 0},   {"WET", 0},   {"WEST", 1},  {"CET", 1},  {"CEST", 2}, {"EET", 2},
@@ -51,6 +52,8 @@ std::optional<Nanoseconds> offset_named(std::string_view word) {
     if (name == word) return hours * kHour;
   return std::nullopt;
 }
+
+namespace {
 
 // Z, UTC, CET, +05:30, +0530, +05 after an optional space. Returns bytes taken.
 std::size_t zone(std::string_view text, Nanoseconds& offset) {

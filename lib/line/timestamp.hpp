@@ -30,6 +30,10 @@ std::size_t parse_sheet(std::string_view text, Timestamp& stamp);
 // (log4j). Where more than one reading is a date of our time, only the time of day is given.
 std::size_t parse_short_date(std::string_view text, Timestamp& stamp);
 
+// The offset of an abbreviation that means one zone everywhere: not CST (Chicago, Shanghai) nor IST
+// (India, Israel).
+std::optional<Nanoseconds> offset_named(std::string_view word);
+
 // 03:19:38[.frac]
 std::size_t parse_time_of_day(std::string_view text, Timestamp& stamp);
 

@@ -12,4 +12,9 @@ inline std::string_view trimmed(std::string_view text) {
              : text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
+// What exporters and people write above and within a table: the query, the moment, a blank line.
+inline bool remark(std::string_view line) {
+  return trimmed(line).empty() || trimmed(line).front() == '#';
+}
+
 }  // namespace culprit::line

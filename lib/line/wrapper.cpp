@@ -1,5 +1,9 @@
 #include "line/wrapper.hpp"
 
+#include <array>
+
+#include <fmt/format.h>
+
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"
 #include "model/json.hpp"
@@ -185,6 +189,9 @@ constexpr std::string_view kExportUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER",
 constexpr std::string_view kExportRanks[] = {
     "rank",       "global_rank",       "labels.rank",  "stream.rank", "attributes.rank",
     "extra.rank", "record.extra.rank", "context.rank", "fields.rank", "jsonPayload.rank"};
+constexpr std::string_view kEvents[] = {"event", "evt"};
+// When and by which process a record was written.
+constexpr std::string_view kRecordKeys[] = {"time", "ts", "timestamp", "@timestamp", "date", "pid"};
 constexpr std::string_view kExportLogStreams[] = {"logStreamName", "@logStream"};
 
 // The machine of a record: as its labels name it, else its pod, else the stream of CloudWatch's
@@ -232,6 +239,36 @@ std::string audited(const nlohmann::json& object) {
   return out;
 }
 
+// What happened is a word, as structlog and home-made loggers record it, and its fields stand
+// beside:
+// {"event": "step", "n": 9000, "loss": 2.58}, {"event": "exception", "exc": "OSError: ..."}.
+std::string happened(const nlohmann::json& object) {
+  constexpr std::size_t kMostFields = 48, kLongestField = 4096;
+  constexpr std::array<std::string_view, 6> kSteps{"step",      "train_step", "training_step",
+                                                   "iteration", "iter",       "train_iter"};
+  constexpr std::array<std::string_view, 5> kNumbers{"n", "num", "number", "index", "i"};
+  std::string out = first_text(object, kEvents);
+  if (out.empty() || out.size() > kLongestField) return {};
+  if (contains(kSteps, std::string_view(out)))
+    for (const std::string_view key : kNumbers)
+      if (const auto at = object.find(key); at != object.end() && at->is_number_integer()) {
+        out = fmt::format("step {}", at->get<std::int64_t>());
+        break;
+      }
+  std::size_t fields = 0;
+  for (const auto& [key, value] : object.items()) {
+    const std::string_view name = key;
+    if (contains(kEvents, name) || contains(kRecordKeys, name) || contains(kExportRanks, name) ||
+        contains(kExportHosts, name) || ++fields > kMostFields)
+      continue;
+    if (value.is_string() && value.get_ref<const std::string&>().size() <= kLongestField)
+      out += fmt::format(" {}={}", key, value.get_ref<const std::string&>());
+    else if (value.is_number() || value.is_boolean())
+      out += fmt::format(" {}={}", key, value.dump());
+  }
+  return out;
+}
+
 // "step 120" of a logger that keeps its figures beside the message: with them, as others print it.
 void add_figures(const nlohmann::json& object, std::string& message) {
   constexpr std::size_t kLongest = 40, kMostFigures = 12;
@@ -243,8 +280,8 @@ void add_figures(const nlohmann::json& object, std::string& message) {
   std::size_t figures = 0;
   for (const auto& [key, value] : object.items()) {
     if (!value.is_number() || key.size() > kLongest || figures == kMostFigures) continue;
-    if (contains(kExportRanks, std::string_view(key)) || key == "time" || key == "ts" ||
-        key == "timestamp" || key == "pid")
+    if (contains(kExportRanks, std::string_view(key)) ||
+        contains(kRecordKeys, std::string_view(key)))
       continue;
     message += fmt::format(" {}={}", key, value.dump());
     ++figures;
@@ -256,6 +293,8 @@ void add_figures(const nlohmann::json& object, std::string& message) {
 std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& prefix) {
   std::string message = first_text(object, kExportTexts);
   if (message.empty()) message = audited(object);
+  const bool event = message.empty();
+  if (event) message = happened(object);
   const Timestamp time = export_time(object);
   if (message.empty() || time.clock == Clock::none) return std::nullopt;
   prefix.time = time;
@@ -263,7 +302,7 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   const std::string host = export_host(object, pod);
   if (!host.empty() && host.size() <= 253) prefix.host = Host(host);
   prefix.rank = export_rank(object);
-  add_figures(object, message);
+  if (!event) add_figures(object, message);
   prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kExportStreams);
   const std::string unit = first_text(object, kExportUnits);
   if (unit == "kernel" || unit == "kern" || unit == "dmesg") {
@@ -289,7 +328,8 @@ std::optional<std::string> unwrap_audit(std::string_view text, Prefix& prefix) {
 bool may_be_export(std::string_view text) {
   const auto has = [&](std::string_view word) { return contains(text, word); };
   return (has("\"message\"") || has("\"line\"") || has("\"textPayload\"") || has("\"log\"") ||
-          has("\"msg\"") || has("Payload\"") || has("\"@message\"") || has("\"body\"")) &&
+          has("\"msg\"") || has("Payload\"") || has("\"@message\"") || has("\"body\"") ||
+          has("\"event\"") || has("\"evt\"")) &&
          (has("time") || has("\"ts\"") || has("\"date\"") || has("Time"));
 }
 

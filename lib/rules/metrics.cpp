@@ -130,6 +130,7 @@ Metric read_metric(const json& object) {
     m.zero_once = it->value("once", false);
   }
   m.slows = object.value("slows", false);
+  m.at_rest = object.value("at_rest", false);
   const std::string exhausts = object.value("exhausts", "");
   m.exhausts = exhausts == "rising"    ? MetricTrend::rising
                : exhausts == "falling" ? MetricTrend::falling

@@ -269,5 +269,19 @@ TEST(Drift, AFasterValueOrOneOfTwoHostsSlowsNobody) {
   EXPECT_FALSE(setting_of(other.findings()).slows);
 }
 
+// Two hosts have no majority; fifteen of sixteen GPUs have one.
+TEST(Drift, NearlyAllDevicesAreAMajorityOfTwoHosts) {
+  Bundle b;
+  for (int h = 0; h < 2; ++h)
+    for (int g = 0; g < 8; ++g)
+      b.say("n" + std::to_string(h), "gpu.pcie_width[0000:0" + std::to_string(g) + ":00]",
+            h == 1 && g == 2 ? "8" : "16");
+  const DriftItem item = b.report().items.at(0);
+  EXPECT_EQ(item.state, DriftState::differs);
+  EXPECT_TRUE(item.by_devices);
+  EXPECT_EQ(item.values.at(1).hosts, Hosts({"n1"}));
+  EXPECT_TRUE(std::get<SettingFacts>(b.findings().at(0).facts).slows);
+}
+
 }  // namespace
 }  // namespace culprit::analyze

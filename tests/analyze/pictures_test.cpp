@@ -156,15 +156,17 @@ TEST(SettingsPicture, PutsWhatDiffersFirst) {
   DriftReport report;
   report.hosts = Hosts({"a", "b", "c"});
   DriftItem path{
-      "env.PATH", nullptr, DriftState::same, {{"/bin", Hosts({"a", "b", "c"}), {}, {}}}, {}};
+      "env.PATH", nullptr, DriftState::same, false, {{"/bin", Hosts({"a", "b", "c"}), {}, {}}}, {}};
   DriftItem driver{"driver_version",
                    nullptr,
                    DriftState::same,
+                   false,
                    {{"550.54", Hosts({"a", "b", "c"}), {}, {}}},
                    {}};
   DriftItem nccl{"nccl_version",
                  nullptr,
                  DriftState::differs,
+                 false,
                  {{"2.20", Hosts({"a", "b"}), {}, {}}, {"2.19", Hosts({"c"}), {}, {}}},
                  {}};
   report.items = {path, driver, nccl};

@@ -169,6 +169,26 @@ TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
   EXPECT_FALSE(found[0].host);
 }
 
+// The log prints local times and the metrics count from the epoch: what holds one machine down
+// began at that minute in some zone, and lasts.
+TEST(Slow, WhereNobodyNamesTheZoneItBeganAtThatMinute) {
+  Facts facts = job(4, 8);
+  const JobSteps s = steps(600, 200, 600);
+  const auto found = [&](Nanoseconds apart) {
+    MetricOutlier held = outlier("gpu_hw_power_brake", "node-1/gpu3", "node-1", s.time[200] + apart,
+                                 s.time[599] + apart);
+    held.covered = held.outlier.end;
+    OutlierReport report = metrics({held});
+    report.start = s.time[0] + apart;
+    return slow_findings(facts, s, pace(s), {}, report, {}).at(0);
+  };
+  EXPECT_EQ(found(-8 * kHour).host, std::nullopt) << "the zone is known";
+  facts.zone_known = false;
+  EXPECT_EQ(found(-8 * kHour).host, "node-1");
+  EXPECT_EQ(found(-8 * kHour + 12 * kMinute).host, std::nullopt);
+  EXPECT_EQ(found(-20 * kHour).host, std::nullopt);
+}
+
 TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);

@@ -953,6 +953,29 @@ TEST(NetworkAlerts, ConnectionsOfOneHostAndADeadLinkOfAnotherAreChecked) {
   EXPECT_EQ(hosts, (std::vector<std::string>{"n09", "n03"}));
 }
 
+// Nothing resolves the address; one machine's own link fails, and it is none of those that miss it.
+TEST(NetworkAlerts, AnAddressIsTheMachinesWhoseOwnLinkFails) {
+  Finding broke =
+      finding("broken_connections", Severity::distributed, Role::root, Scope::host_local,
+              "10.40.1.11", 110 * kMinute, Symptom::infiniband_error);
+  broke.analysis = Analysis::root_diag;
+  const auto port = [](const char* host) {
+    Finding f = finding("nic_port_errors", Severity::critical, Role::root, Scope::host_local, host,
+                        0, Symptom::infiniband_error);
+    f.start = f.end = std::nullopt;
+    f.cause = CauseKind::network;
+    return f;
+  };
+  const auto named = [&](std::vector<Finding> findings) {
+    findings.push_back(broke);
+    findings.push_back(timeouts(110 * kMinute));
+    const Verdict v = decide::decide(job(findings));
+    return v.targets.empty() ? std::string() : v.targets.front().subject.id;
+  };
+  EXPECT_EQ(named({port("n11")}), "n11");
+  EXPECT_EQ(named({port("n11"), port("n12")}), "10.40.1.11") << "two report such a fault";
+}
+
 TEST(DistributedErrors, AFewReportersNeedManyThatWereHeard) {
   const auto judged = [](std::size_t heard) {
     Finding lost = finding("nccl_remote_closed", Severity::distributed, Role::cascade,

@@ -297,5 +297,31 @@ TEST(StepJsonl, TheRankThatFailedSlowHasAllItsSteps) {
   EXPECT_EQ(rows.reasons(), "");
 }
 
+// A record a step, without a number: they are counted.
+TEST(StepJsonl, StepsThatNobodyNumbers) {
+  const Rows rows = read_records(
+      "{\"ts\": \"2026-07-29T05:35:00Z\", \"host\": \"a\", \"data_wait_s\": 0.07, \"loss\": 2.5}\n"
+      "{\"ts\": \"2026-07-29T05:35:05Z\", \"host\": \"a\", \"data_wait_s\": 0.08, \"loss\": 2.4}\n",
+      "steps.jsonl");
+  ASSERT_EQ(rows.progress.size(), 2u);
+  EXPECT_EQ(rows.progress[1].iteration, 1);
+  EXPECT_EQ(rows.points("data_wait_s", "a").steps, (std::vector<std::int64_t>{0, 1}));
+}
+
+// What a program records beside its numbers reaches the rules.
+TEST(StepJsonl, ErrorsBetweenTheRecords) {
+  std::string text;
+  for (int step = 1; step <= 20; ++step)
+    text +=
+        fmt::format("{{\"step\": {}, \"time\": {}.0, \"loss\": 2.5}}\n", step, 1793851200 + step);
+  text +=
+      R"({"event": "exception", "time": 1793851226.0, "exc": "OSError: [Errno 116] Stale file handle: '/a'"})"
+      "\n";
+  const Rows rows = read_records(text, "steps.jsonl");
+  ASSERT_EQ(rows.events.size(), 1u);
+  EXPECT_EQ(rows.events[0].event_class, "fs_stale_handle");
+  EXPECT_EQ(rows.events[0].place.line, 21u);
+}
+
 }  // namespace
 }  // namespace culprit::ingest

@@ -154,5 +154,22 @@ TEST(StepTable, HalfANumberIsNone) {
   }
 }
 
+// People keep tables under any name, and write the zone into the heading.
+TEST(StepTable, UnderAnotherNameAndWithAZone) {
+  const std::string text =
+      "# from the dashboard\nhost;time(PST);step;data_wait_s;fwd_s\n"
+      "n1;2026-11-09 09:00:04;1;0.03;4.40\nn1;2026-11-09 09:00:09;2;0.07;4.37\n";
+  const Rows rows = read_records(text, "timing.txt");
+  EXPECT_EQ(rows.points("data_wait_s", "n1").times.at(0), 1794243604'000000000);
+  EXPECT_EQ(rows.series_rows.at(0).clock, Clock::utc);
+  // Rows with prose are a log.
+  const Head log{"export.txt", "time,host,message\n2026-11-09T09:00:04Z,n1,it all went well\n",
+                 true};
+  EXPECT_EQ(detect(log).records, nullptr);
+  // A time of day is no address: this is no list of machines.
+  const Head times{"t.csv", "host,time,loss\nn1,09:00:04,2.5\nn2,09:00:04,2.5\n", true};
+  EXPECT_EQ(detect(times).format, "metrics-table");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

@@ -74,6 +74,12 @@ class ProgramOutput {
     for (const ProgressSpan& p : facts.progress) add(p.member);
     for (const IdentityRow& i : facts.identities)
       if (i.source == "nccl-init" || i.source == "torchrun") add(i.place.member);
+    // A job that did not come as far as its ranks: what is named as its output.
+    if (members_.empty())
+      for (const MemberRow& m : facts.members)
+        if (m.belonging == Belonging::job && m.text_kind.empty() && named_as_output(m.path) &&
+            !named_as_record(m.path))
+          add(m.id);
     for (const ConfigRow& c : facts.configs)
       if (c.name == "slurm.job.state") {
         lists_.insert(c.place.member);

@@ -56,9 +56,28 @@ int rank_of(const DriftItem& item) {
                                                     : 2;
 }
 
+// The value that nearly all devices have, of all hosts together: where few hosts were looked at,
+// they are the crowd. Empty where there is none.
+std::string usual_of_devices(const std::map<Host, Said>& hosts) {
+  constexpr std::size_t kLeastDevices = 8;
+  constexpr double kNearlyAll = 0.8;
+  std::map<std::string, std::size_t> having;
+  std::size_t all = 0;
+  for (const auto& [host, said] : hosts)
+    for (const auto& [key, devices] : said.devices) {
+      having[key] += devices.size();
+      all += devices.size();
+    }
+  for (const auto& [key, count] : having)
+    if (count >= kLeastDevices &&
+        static_cast<double>(count) >= kNearlyAll * static_cast<double>(all))
+      return key;
+  return {};
+}
+
 DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map<Host, Said>& hosts,
                   const DriftParams& params) {
-  DriftItem item{std::move(name), &rule, DriftState::same, {}, {}};
+  DriftItem item{.name = std::move(name), .rule = &rule};
   std::map<std::vector<std::string>, DriftValue> groups;
   std::map<std::vector<std::string>, std::map<std::string, std::set<std::string>>> spellings;
   for (const auto& [host, said] : hosts) {
@@ -86,8 +105,17 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
                ? a.second.hosts.size() > b.second.hosts.size()
                : a.first < b.first;
   });
-  const bool majority = static_cast<double>(sorted.front().second.hosts.size()) >=
-                        params.majority * static_cast<double>(hosts.size());
+  bool majority = static_cast<double>(sorted.front().second.hosts.size()) >=
+                  params.majority * static_cast<double>(hosts.size());
+  if (const std::string usual = majority ? std::string() : usual_of_devices(hosts);
+      !usual.empty()) {
+    const auto at =
+        std::ranges::find(sorted, std::vector{usual}, &decltype(sorted)::value_type::first);
+    if (at != sorted.end()) {
+      std::rotate(sorted.begin(), at, at + 1);
+      majority = item.by_devices = true;
+    }
+  }
   item.state = hosts.size() < 2     ? DriftState::one_host
                : sorted.size() == 1 ? DriftState::same
                : majority           ? DriftState::differs
@@ -207,7 +235,7 @@ namespace {
 bool slower_alone(const DriftItem& item, double share) {
   const std::string& slower = item.rule->slower;
   if (slower.empty() || item.state != DriftState::differs || item.values.size() != 2 ||
-      item.values[1].hosts.size() != 1 || item.values[0].hosts.size() < 2)
+      item.values[1].hosts.size() != 1 || (item.values[0].hosts.size() < 2 && !item.by_devices))
     return false;
   const std::string& odd = item.values[1].places.front().value;
   if (slower != "lower") return odd == slower;

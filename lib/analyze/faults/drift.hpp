@@ -42,9 +42,10 @@ struct DriftItem {
   std::string name;                        // driver_version, env.NCCL_IB_HCA, ...
   const rules::DriftRule* rule = nullptr;  // of the table that it was compared with
   DriftState state = DriftState::same;
-  std::vector<DriftValue> values;  // most hosts first, then by value
-  std::vector<Host>
-      missing;  // hosts that have other settings of this kind of source, and not this one; sorted
+  bool by_devices = false;  // no majority of hosts, and nearly all devices have the first value
+  std::vector<DriftValue> values = {};  // most hosts first, then by value
+  std::vector<Host> missing =
+      {};  // hosts that have other settings of this kind of source, and not this one; sorted
 };
 
 struct DriftReport {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -29,8 +30,26 @@ double score_of(double value, const Crowd& crowd, const rules::Metric& metric,
                 std::max(metric.floor_relative, params.least_effect) * std::abs(crowd.center)});
   const bool bad = (beyond > 0 && metric.bad != rules::MetricSide::low) ||
                    (beyond < 0 && metric.bad != rules::MetricSide::high);
-  if (!bad || std::abs(beyond) < effect || value < params.idle * crowd.center) return 0;
+  const bool idle = !metric.at_rest && value < params.idle * crowd.center;
+  if (!bad || std::abs(beyond) < effect || idle) return 0;
   return crowd.scale > 0 ? std::min(kHighestScore, std::abs(beyond) / crowd.scale) : kHighestScore;
+}
+
+// Ports of one machine have rates of their own, that for its management among them: each is one of
+// a crowd with those of its name on other machines.
+std::vector<MetricSeries> crowds_of(const MetricSeries& series, const rules::Metric& metric) {
+  if (!metric.at_rest || metric.entity != "nic") return {series};
+  std::map<std::string, MetricSeries> by_device;
+  for (const MetricSeries::Entity& e : series.entities) {
+    const std::string device = e.name.substr(std::min(e.name.size(), e.name.find('/')));
+    MetricSeries& crowd = by_device[device];
+    crowd.name = series.name;
+    crowd.unit = series.unit;
+    crowd.entities.push_back(e);
+  }
+  std::vector<MetricSeries> out;
+  for (auto& [device, crowd] : by_device) out.push_back(std::move(crowd));
+  return out;
 }
 
 void search(const MetricSeries& series, const rules::MetricMatch& match,
@@ -74,7 +93,8 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
   for (const MetricSeries& series : readings)
     if (const auto match = catalogue.find(series.name, series.unit);
         match && match->metric->slows && match->kind == rules::MetricKind::gauge)
-      search(series, *match, params, out);
+      for (const MetricSeries& crowd : crowds_of(series, *match->metric))
+        search(crowd, *match, params, out);
   sort_by(out, [](const MetricOutlier& a) { return std::tie(a.metric, a.outlier.entity); });
   return out;
 }

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "analyze/facts/job_life.hpp"
+#include "analyze/facts/zone_joins.hpp"
 #include "analyze/metrics/crowd.hpp"
 #include "model/address.hpp"
 #include "model/contains.hpp"
@@ -99,6 +100,8 @@ class Joined {
         own_(own),
         outliers_(metrics.outliers),
         readings_(metrics.readings),
+        metrics_start_(metrics.start),
+        metrics_bin_(metrics.bin),
         job_hosts_(readings_.empty() && outliers_.empty() ? std::vector<Host>()
                                                           : hosts_of_job(facts)),
         compared_(metrics.judged > 0),
@@ -387,6 +390,31 @@ class Joined {
       }
     for (const MetricOutlier& o : readings_)
       if (!o.evidence.empty() && may_explain(o, start, end, later)) add_metric(leads, o);
+    if (leads.empty() && later && (!start || !facts_.zone_known))
+      for (const MetricOutlier* o : held_since(start)) add_metric(leads, *o);
+  }
+
+  // Where nothing ties the clock of the steps to that of the metrics: what holds devices of one
+  // machine down, began while the metrics were taken and lasts to their end. Where the steps tell
+  // when they became slow, it began at that minute in some zone.
+  std::vector<const MetricOutlier*> held_since(const std::optional<Nanoseconds>& start) const {
+    constexpr Nanoseconds kZoneStep = 30 * kMinute;
+    const Nanoseconds slack = std::max<Nanoseconds>(5 * kMinute, 2 * metrics_bin_);
+    std::vector<const MetricOutlier*> out;
+    for (const MetricOutlier& o : outliers_) {
+      if (o.known == nullptr || !o.known->slows || of_another_job(o) || o.host.empty()) continue;
+      if (o.outlier.start <= metrics_start_ + std::max(kMinute, metrics_bin_) ||
+          o.outlier.end + slack < o.covered)
+        continue;
+      if (start) {
+        const Nanoseconds apart = *start - o.outlier.start;
+        const Nanoseconds zone = rounded(apart, kZoneStep);
+        if (std::abs(apart - zone) > slack || std::abs(zone) > kFarthestZone) continue;
+      }
+      if (!out.empty() && out.front()->host != o.host) return {};
+      out.push_back(&o);
+    }
+    return out;
   }
 
   bool ours(const Host& host) const {
@@ -401,11 +429,12 @@ class Joined {
 
   // A single reading counts that was taken in the stretch, or not long after the last step of one
   // that is not over. Of one at no known time a reason for which hardware holds a GPU down does: an
-  // idle one has none.
+  // idle one has none; and a link that trained down.
   bool may_explain(const MetricOutlier& o, const std::optional<Nanoseconds>& start,
                    const std::optional<Nanoseconds>& end, bool later) const {
     if (of_another_job(o)) return false;
-    if (o.outlier.start == kNoValue || !start || !end) return o.known->zero_above.has_value();
+    if (o.outlier.start == kNoValue || !start || !end)
+      return o.known->zero_above || o.known->at_rest;
     const Nanoseconds behind = later ? std::max(10 * kMinute, 2 * (*end - *start)) : 0;
     return o.outlier.start >= *start && o.outlier.start <= *end + behind;
   }
@@ -597,8 +626,9 @@ class Joined {
   const FailSlow& report_;
   std::span<const OwnWork> own_;
   std::span<const MetricOutlier> outliers_, readings_;
-  const std::vector<Host> job_hosts_;  // sorted; empty: not known
-  bool metrics_name_ours_ = false;     // some of them
+  const Nanoseconds metrics_start_, metrics_bin_;  // first sample; grain of what stands out
+  const std::vector<Host> job_hosts_;              // sorted; empty: not known
+  bool metrics_name_ours_ = false;                 // some of them
   bool compared_;
   std::span<const Finding> classified_;
   const SlowJobParams& params_;

@@ -400,8 +400,8 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
   Timestamp time = line.line.prefix.time;
   if (!re2::RE2::PartialMatch(line.line.message, kEvent, &event, &process.pid, &process.node,
                               &device)) {
-    if (!contains(line.line.message, "\"event\"")) return {};
-    const nlohmann::json object = parse_json(line.line.message);
+    if (!contains(line.raw, "\"event\"")) return {};
+    const nlohmann::json object = parse_json(line.raw.substr(line.raw.find('{')));
     if (!object.is_object()) return {false, nullptr, "nccl_ras.event_torn"};
     const auto kind = object.find("event");
     if (kind == object.end() || !kind->is_string()) return {};

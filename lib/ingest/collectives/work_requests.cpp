@@ -155,14 +155,11 @@ char separator_of(std::string_view header) {
   return best;
 }
 
-// What people write above a table.
-bool is_remark(std::string_view line) { return trimmed(line).empty() || trimmed(line)[0] == '#'; }
-
 bool sniff_work_requests(const Head& head) {
   std::string_view rest = head.bytes;
   if (rest.starts_with(kCounterBom)) rest.remove_prefix(kCounterBom.size());
   std::string_view first;
-  while (!rest.empty() && is_remark(first)) {
+  while (!rest.empty() && line::remark(first)) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     first = trimmed(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -232,7 +229,7 @@ class WorkRequests final : public RecordReader {
 
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kCounterBom)) raw.remove_prefix(kCounterBom.size());
-    if (is_remark(raw)) return {};
+    if (line::remark(raw)) return {};
     Cells cells{};
     const std::string_view text = trimmed(raw);
     if (text.starts_with("{")) {

@@ -16,6 +16,8 @@
 
 namespace culprit::ingest {
 
+bool labelled_rows(const Head& head);  // ingest/training/labelled_rows.cpp
+
 namespace {
 
 bool head_has(const Head& head, std::string_view text) {
@@ -332,6 +334,8 @@ constexpr TextKind kKinds[] = {
     {"slurm-accounting", "sacct by itself", "slurm", slurm_accounting},
     {"search-result", "lines that grep found in logs", "", search_result},
     {"slurm-controller", "slurmctld.log", "scheduler", slurm_controller},
+    {"labelled-rows", "rows of values behind their names, of machines or devices", "rows",
+     labelled_rows},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},
@@ -380,8 +384,8 @@ extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
-extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords, kBootList,
-    kOutcomes, kPodsYaml, kVersions;
+extern const Document kDigestTable, kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords,
+    kBootList, kOutcomes, kPodsYaml, kVersions;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
@@ -405,6 +409,7 @@ constexpr const Document* kDocuments[] = {&kManifest,
                                           &kRankTable,
                                           &kRankRanges,
                                           &kOutcomes,
+                                          &kDigestTable,
                                           &kHostfile,
                                           &kNetworkCsv,
                                           &kNetworkJson,

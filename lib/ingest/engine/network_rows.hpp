@@ -69,7 +69,8 @@ inline std::vector<std::string_view> cells_of(std::string_view line) {
 inline bool shaped_like_address(std::string_view text) {
   if (text.size() < 3 || text.size() > 45) return false;
   const auto count = [&](char c) { return std::count(text.begin(), text.end(), c); };
-  return (count('.') == 3 || count(':') >= 2) &&
+  // "09:00:04" is a time of day.
+  return (count('.') == 3 || count(':') > 2 || text.find("::") != text.npos) &&
          std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return isxdigit(c) || c == '.' || c == ':'; });
 }

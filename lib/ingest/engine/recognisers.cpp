@@ -16,7 +16,8 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
     kKernelBanner, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings, kRdmaSettings,
-    kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo, kKubernetesConditions, kSwitchPorts;
+    kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo, kKubernetesConditions, kSwitchPorts,
+    kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
@@ -104,6 +105,7 @@ constexpr const Recogniser* kAll[] = {
     &kCpupower,
     &kSinfo,
     &kKubernetesConditions,
+    &kLabelledRows,
     &kSwitchPorts,
     &kSmiDmonBlock,
     &kErrorLine,

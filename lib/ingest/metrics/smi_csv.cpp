@@ -93,11 +93,14 @@ constexpr std::string_view kFamilies[] = {"utilization.",
                                           "pci.bus_id",
                                           "gpu_bus_id",
                                           "gpu_uuid",
-                                          "row_remapper."};
+                                          "row_remapper.",
+                                          "temp.gpu",
+                                          "hw_thermal_slowdown",
+                                          "hw_slowdown"};
 
 SmiField field_of(std::string_view name) {
   if (name == "timestamp") return SmiField::time;
-  if (name == "index") return SmiField::index;
+  if (name == "index" || name == "idx" || name == "gpu") return SmiField::index;
   if (name == "uuid" || name == "gpu_uuid") return SmiField::uuid;
   if (name == "pci.bus_id" || name == "gpu_bus_id") return SmiField::pci;
   if (name == "host" || name == "hostname" || name == "node") return SmiField::host;
@@ -218,8 +221,8 @@ class SmiCsv final : public RecordReader {
 
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
-    if (line::trimmed(raw).empty()) return {};
     const std::string_view fields = fields_of_command(raw);
+    if (fields.empty() && line::remark(raw)) return {};
     if (!fields.empty()) raw = fields;
     const std::string_view speaker = take_host(raw);
     if (!split_smi_cells(raw, cells_)) return {false, nullptr, "smi_csv.columns"};
@@ -418,9 +421,10 @@ bool sniff_smi_csv(const Head& head) {
     const std::size_t end = rest.find('\n');
     std::string_view raw = line::trimmed(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-    if (raw.empty()) continue;
+    const std::string_view fields = fields_of_command(raw);
+    if (fields.empty() && line::remark(raw)) continue;
     ++lines;
-    if (const std::string_view fields = fields_of_command(raw); !fields.empty()) raw = fields;
+    if (!fields.empty()) raw = fields;
     take_host(raw);
     if (raw.size() > 8192 || !split_smi_cells(raw, cells)) return false;
     if (cells.size() > 1 && is_smi_header(cells)) return true;

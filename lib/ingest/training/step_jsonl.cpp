@@ -1,7 +1,9 @@
 // JSON lines of step metrics: what home-made loops write for each rank, and the history that wandb
 // exports.
+#include "ingest/engine/events.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_object.hpp"
+#include "line/line.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -46,10 +48,23 @@ class JsonlStepReader final : public RecordReader {
   explicit JsonlStepReader(std::string_view framework) : objects_(framework) {}
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     if (place.line == 1 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
-    return objects_.read(raw, place, reading);
+    Outcome out = objects_.read(raw, place, reading);
+    if (speaks(raw, out.used)) {
+      line::Line said = line::peel(raw);
+      if (said.message.starts_with('{')) said.message = raw;
+      put_said(place, said, reading.text_kind, reading);
+      out.used = true;
+    }
+    return out;
   }
 
  private:
+  // Beside its numbers a program records how it failed.
+  static bool speaks(std::string_view raw, bool numbers) {
+    if (contains(raw, "rror") || contains(raw, "xception")) return true;
+    return !numbers && (contains(raw, "\"event\"") || !raw.starts_with('{')) && !raw.empty();
+  }
+
   StepObjects objects_;
 };
 

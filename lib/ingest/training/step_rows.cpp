@@ -1,8 +1,10 @@
 #include "ingest/training/step_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/contains.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::ingest {
 
@@ -38,6 +40,7 @@ std::uint32_t StepRows::slot(std::string_view name, std::string_view unit,
   slot.key.unit = unit;
   slot.key.labels = labels;
   slot.figure = figure_of(name);
+  slot.part = rules::part_name(name).part != rules::StepPart::none;
   slots_.push_back(std::move(slot));
   const auto id = static_cast<std::uint32_t>(slots_.size() - 1);
   slot_of_.emplace(std::move(key), id);
@@ -60,9 +63,16 @@ std::uint32_t StepRows::owner_of(const StepRow& row) {
   return last_owner_id_ = found->second;
 }
 
-bool StepRows::put(const StepRow& row, const Place& place, Reading& reading) {
-  const std::uint32_t owner = owner_of(row);
+bool StepRows::put(const StepRow& record, const Place& place, Reading& reading) {
+  const std::uint32_t owner = owner_of(record);
   if (owner == 0xffffffff) return false;
+  StepRow counted;
+  numbered_ = numbered_ || record.step != kNoValue;
+  if (!numbered_ && tells_of_step(record)) {
+    counted = record;
+    counted.step = counted_[owner]++;
+  }
+  const StepRow& row = counted.step == kNoValue ? record : counted;
   SeriesBook& book = reading.keep<SeriesBook>();
   const std::int64_t time = row.time.clock == Clock::none ? kNoValue : row.time.ns;
   for (const StepRow::Cell& cell : row.cells) {
@@ -91,6 +101,17 @@ bool StepRows::put(const StepRow& row, const Place& place, Reading& reading) {
   }
   if (row.step != kNoValue && !framework_.empty()) progress(row, place, reading);
   return true;
+}
+
+// A step each, and nobody numbers them: a moment, a loss, and how long parts of the step took.
+bool StepRows::tells_of_step(const StepRow& row) const {
+  const auto any = [&](auto accept) {
+    return std::ranges::any_of(
+        row.cells, [&](const StepRow::Cell& cell) { return accept(slots_[cell.slot]); });
+  };
+  return row.time.clock != Clock::none &&
+         any([](const Slot& slot) { return slot.figure.figure == Figure::loss; }) &&
+         any([](const Slot& slot) { return slot.part; });
 }
 
 // "step_time": 0.41 or 410? Two records tell how long a step took. Three that agree settle it for

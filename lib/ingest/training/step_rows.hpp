@@ -60,20 +60,24 @@ class StepRows {
                      std::string_view labels = {});
   const std::string& name(std::uint32_t slot) const { return slots_[slot].key.name; }
   // False: too many series; some samples of the row may have been kept.
-  bool put(const StepRow& row, const Place& place, Reading& reading);
+  bool put(const StepRow& record, const Place& place, Reading& reading);
 
  private:
   struct Slot {
     SeriesRow key;
     FigureMeaning figure;
+    bool part = false;                 // it tells how long a part of a step took
     std::uint32_t owner = 0xffffffff;  // the series found last is of this owner
     SeriesBook::Index index = SeriesBook::kFull;
   };
   std::uint32_t owner_of(const StepRow& row);
   void progress(const StepRow& row, const Place& place, Reading& reading);
   double unit_of(const StepRow& row, double iteration_time);
+  bool tells_of_step(const StepRow& row) const;
 
   std::string framework_;
+  bool numbered_ = false;  // a record had the number of its step: nothing is counted
+  std::unordered_map<std::uint32_t, std::int64_t> counted_;  // by owner
   std::vector<Slot> slots_;
   std::unordered_map<std::string, std::uint32_t> slot_of_;  // by name, unit and labels
   std::map<std::pair<StepOwner, Clock>, std::uint32_t> owners_;

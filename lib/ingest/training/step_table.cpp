@@ -9,6 +9,7 @@
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_rows.hpp"
 #include "line/instance.hpp"
+#include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
@@ -61,6 +62,7 @@ struct StepColumn {
   KeyMeaning meaning;
   Kind kind = Kind::value;
   std::string name, labels;
+  std::optional<Nanoseconds> offset;       // "time(PST)"
   std::uint32_t slot = StepRows::kNoSlot;  // for cells with this unit
   std::string unit;
 };
@@ -86,6 +88,11 @@ Layout layout_of(std::string_view header, std::string_view base) {
     std::string_view name = trimmed(cell);
     name = name.substr(0, kLongestColumnName);
     c.meaning = meaning_of(name);
+    if (const std::size_t open = name.rfind('('); open != name.npos && name.ends_with(')')) {
+      c.offset = line::offset_named(name.substr(open + 1, name.size() - open - 2));
+      if (c.offset && meaning_of(trimmed(name.substr(0, open))).role == KeyRole::time)
+        c.meaning = meaning_of(trimmed(name.substr(0, open)));
+    }
     // TensorBoard downloads one tag a file: run-<run>-tag-<tag>.csv
     if (c.meaning.role == KeyRole::amount)
       if (const std::size_t tag = base.find("-tag-"); tag != std::string_view::npos) {
@@ -138,12 +145,9 @@ bool of_nvidia_smi(std::string_view header, const Layout& layout) {
   return false;
 }
 
-// What exporters and people write above a table: the query, the moment, a blank line.
-bool remark(std::string_view line) { return trimmed(line).empty() || trimmed(line)[0] == '#'; }
-
 bool sniff_step_table(const Head& head) {
   const std::string_view base = head.base();
-  if (!base.ends_with(".csv") && !base.ends_with(".tsv")) return false;
+  const bool named = base.ends_with(".csv") || base.ends_with(".tsv");
   std::string_view rest = head.bytes;
   if (rest.starts_with(kBom)) rest.remove_prefix(kBom.size());
   const auto next = [&] {
@@ -153,11 +157,12 @@ bool sniff_step_table(const Head& head) {
     return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   };
   std::string_view header = next();
-  while (remark(header) && !rest.empty()) header = next();
+  while (line::remark(header) && !rest.empty()) header = next();
   if (header.empty()) return false;
   const Layout layout = layout_of(header, base);
   const bool once = !layout.step && !layout.time;
-  if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (once && !layout.owner))
+  if (layout.columns.size() < (named ? 2 : 3) || of_nvidia_smi(header, layout) ||
+      (once && !layout.owner))
     return false;
   // A header is words.
   for (const StepColumn& column : layout.columns) {
@@ -171,7 +176,7 @@ bool sniff_step_table(const Head& head) {
     const std::string_view line = next();
     if (line.empty() || line == header || (cut && rows > 0)) continue;
     ++rows;
-    bool axis = once, number = false;
+    bool axis = once, number = false, prose = false;
     const bool closed =
         each_cell(line, layout.separator, [&](std::size_t i, std::string_view cell) {
           if (i >= layout.columns.size()) return;
@@ -185,11 +190,13 @@ bool sniff_step_table(const Head& head) {
             axis = axis || moment(trimmed(cell), time);
           else
             number = number || metric_number(cell, value, unit);
+          // Under another name it may be a log whose records are rows.
+          prose = prose || (!named && role != KeyRole::time && contains(trimmed(cell), ' '));
         });
-    good +=
-        closed && axis && number && count_cells(line, layout.separator) == layout.columns.size();
+    good += closed && !prose && axis && number &&
+            count_cells(line, layout.separator) == layout.columns.size();
   }
-  return rows > 0 && good * 10 >= rows * 6;
+  return rows > 0 && good * 10 >= rows * (named ? 6 : 9);
 }
 
 class StepTableReader final : public RecordReader {
@@ -207,7 +214,7 @@ class StepTableReader final : public RecordReader {
  private:
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
-    if (layout_.columns.empty()) return remark(raw) ? Outcome{} : header(raw);
+    if (layout_.columns.empty()) return line::remark(raw) ? Outcome{} : header(raw);
     if (trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
@@ -275,6 +282,8 @@ class StepTableReader final : public RecordReader {
       case KeyRole::time: {
         Timestamp time;
         if (moment(cell, time)) {
+          if (column.offset && time.clock == Clock::local)
+            time.clock = Clock::utc, time.ns -= *column.offset;
           if (grade > time_grade_) time_grade_ = grade, row_.time = time;
           return;
         }

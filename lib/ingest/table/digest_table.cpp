@@ -1,0 +1,216 @@
+// What every device made of the same work, as digests: each GPU computes one batch again from the
+// same weights, and whoever has another result than all others computes wrongly (ByteRobust,
+// section 4.2, bit-wise alignment tests).
+//
+//   host,gpu,batch,pass,crc32              cab2-s05  2  0  3ff008ae  f6fafea5
+//   gx-14,6,0,2,01ce9391                   cab2-s05  3  0  3ffffb52  152d883c
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/events.hpp"
+#include "ingest/engine/network_rows.hpp"
+#include "model/contains.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostDigestRows = 2'000'000;
+constexpr std::size_t kFewestDevices = 4, kFewestChecks = 2;
+constexpr std::size_t kOneOf = 8;  // more odd devices than one of so many are a second kind
+constexpr double kNearlyAllAgree = 0.8;
+
+bool digits_only(std::string_view cell) {
+  return !cell.empty() && cell.size() <= 9 &&
+         cell.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool looks_like_digest(std::string_view cell) {
+  if (cell.starts_with("0x")) cell.remove_prefix(2);
+  return cell.size() >= 8 && cell.size() <= 64 &&
+         cell.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
+bool names_host(std::string_view cell) {
+  return cell.size() > 1 && isalpha(static_cast<unsigned char>(cell.front())) &&
+         cell.find_first_of("0123456789") != std::string_view::npos &&
+         std::ranges::all_of(
+             cell, [](unsigned char c) { return isalnum(c) || c == '-' || c == '.' || c == '_'; });
+}
+
+// What the columns are for.
+struct DigestColumns {
+  std::size_t count = 0, host = 0, device = 0;
+  bool has_device = false;
+  std::vector<std::size_t> checks, digests;  // which work it was; what came of it
+
+  bool good() const { return count > 0 && !checks.empty() && !digests.empty(); }
+};
+
+// header: empty where the table has none.
+DigestColumns digest_columns(const std::vector<std::string_view>& header,
+                             const std::vector<std::string_view>& row) {
+  constexpr std::array<std::string_view, 7> kDevices{"gpu",    "device",    "local_rank", "gpu_id",
+                                                     "gpuidx", "gpu_index", "idx"};
+  DigestColumns out;
+  const auto host = std::ranges::find_if(row, names_host);
+  if (host == row.end() || (!header.empty() && header.size() != row.size())) return out;
+  out.host = static_cast<std::size_t>(host - row.begin());
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const bool device =
+        header.empty() ? i == out.host + 1 : contains(kDevices, std::string_view(lower(header[i])));
+    if (i == out.host) continue;
+    if (digits_only(row[i]) && device && !out.has_device) {
+      out.device = i;
+      out.has_device = true;
+    } else if (digits_only(row[i]) && row[i].size() < 8) {
+      out.checks.push_back(i);
+    } else if (looks_like_digest(row[i])) {
+      out.digests.push_back(i);
+    } else {
+      return out;
+    }
+  }
+  out.count = row.size();
+  return out;
+}
+
+bool fits_columns(const DigestColumns& columns, const std::vector<std::string_view>& cells) {
+  const auto all = [&](const std::vector<std::size_t>& where, auto accept) {
+    return std::ranges::all_of(where, [&](std::size_t i) { return accept(cells[i]); });
+  };
+  return cells.size() == columns.count && names_host(cells[columns.host]) &&
+         (!columns.has_device || digits_only(cells[columns.device])) &&
+         all(columns.checks, digits_only) && all(columns.digests, looks_like_digest);
+}
+
+// visit(cells, place) for each row; false: this is no such table.
+template <class Visit>
+bool each_digest_row(std::string_view bytes, bool whole, DigestColumns& columns, Visit visit) {
+  std::vector<std::string_view> header;
+  bool first = true, fits = true;
+  each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
+    const std::string_view text = trimmed(line);
+    const bool cut = !whole && offset + line.size() + 1 >= bytes.size();
+    if (line::remark(text) || cut) return true;
+    const auto cells = cells_of(text);
+    if (!columns.good()) {
+      columns = digest_columns(header, cells);
+      if (!columns.good() && !first) return fits = false;
+      first = false;
+      if (!columns.good()) return header = cells, true;
+    }
+    if (!fits_columns(columns, cells)) return fits = false;
+    visit(cells, number, offset, line);
+    return true;
+  });
+  return fits && columns.good();
+}
+
+bool sniff_digests(const Head& head) {
+  DigestColumns columns;
+  std::size_t rows = 0, letters = 0;  // seconds since 1970 have none
+  const bool fits =
+      each_digest_row(head.bytes, head.whole, columns,
+                      [&](const std::vector<std::string_view>& cells, auto, auto, auto) {
+                        ++rows;
+                        letters += std::ranges::all_of(columns.digests, [&](std::size_t i) {
+                          return cells[i].find_first_of("abcdefABCDEF") != std::string_view::npos;
+                        });
+                      });
+  return fits && rows >= kFewestDevices * kFewestChecks && 2 * letters > rows;
+}
+
+class DigestTable {
+ public:
+  void add(const DigestColumns& columns, const std::vector<std::string_view>& cells, Place place) {
+    std::string device(cells[columns.host]);
+    if (columns.has_device) device.append(1, ' ').append(cells[columns.device]);
+    std::string check, digest;
+    for (const std::size_t i : columns.checks) check.append(cells[i]).append(1, ' ');
+    for (const std::size_t i : columns.digests) digest.append(cells[i]).append(1, ' ');
+    checks_[check].push_back({devices_.insert(std::move(device)).first, digest, place});
+  }
+
+  void tell(Reading& reading) const {
+    std::map<Device, std::pair<std::size_t, Place>, ByName> odd;
+    std::set<std::string> results;
+    std::size_t compared = 0;
+    for (const auto& [check, rows] : checks_) {
+      const std::string usual = usual_of(rows);
+      if (usual.empty()) continue;
+      ++compared;
+      results.insert(usual);
+      for (const Row& row : rows)
+        if (row.digest != usual) ++odd.try_emplace(row.device, 0, row.place).first->second.first;
+    }
+    // The same digest whatever the work: of a file or an image, not of a computation.
+    if (compared < kFewestChecks || results.size() < kFewestChecks ||
+        odd.size() * kOneOf > devices_.size())
+      return;
+    for (const auto& [device, seen] : odd) {
+      const auto& [times, place] = seen;
+      if (times < kFewestChecks) continue;
+      const std::size_t cut = std::min(device->find(' '), device->size());
+      line::Line said;
+      said.prefix.host = Host(device->substr(0, cut));
+      said.message = fmt::format(
+          "same work, other result: {}{} differs from {} others in {} of {} checks",
+          cut < device->size() ? "GPU " + device->substr(cut + 1) + " of " : std::string(),
+          device->substr(0, cut), devices_.size() - odd.size(), times, compared);
+      put_said(place, said, reading.text_kind, reading);
+    }
+  }
+
+ private:
+  using Device = std::set<std::string>::const_iterator;
+  struct ByName {
+    bool operator()(const Device& a, const Device& b) const { return *a < *b; }
+  };
+  struct Row {
+    Device device;
+    std::string digest;
+    Place place;
+  };
+  static std::string usual_of(const std::vector<Row>& rows) {
+    std::map<std::string_view, std::size_t> counts;
+    for (const Row& row : rows) ++counts[row.digest];
+    const auto most =
+        std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
+    const bool agreed =
+        rows.size() >= kFewestDevices &&
+        static_cast<double>(most->second) >= kNearlyAllAgree * static_cast<double>(rows.size());
+    return agreed ? std::string(most->first) : std::string();
+  }
+
+  std::set<std::string> devices_;
+  std::map<std::string, std::vector<Row>> checks_;
+};
+
+std::string read_digests(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  DigestColumns columns;
+  DigestTable table;
+  std::size_t rows = 0;
+  each_digest_row(bytes, true, columns,
+                  [&](const std::vector<std::string_view>& cells, std::uint64_t number,
+                      std::size_t offset, std::string_view line) {
+                    if (++rows <= kMostDigestRows)
+                      table.add(columns, cells, place_of_line(member.id, number, offset, line));
+                  });
+  table.tell(reading);
+  return rows > kMostDigestRows ? "digests.too_many" : "";
+}
+
+}  // namespace
+
+extern const Document kDigestTable;
+constinit const Document kDigestTable{"digest-table",
+                                      "digests of what each device made of the same work",
+                                      256u << 20, sniff_digests, read_digests};
+
+}  // namespace culprit::ingest

@@ -1,0 +1,69 @@
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using namespace test;
+
+// hosts x 2 GPUs x 3 checks; the GPU that `odd` names has another result in two of them.
+std::string table(int hosts, const std::string& odd, bool header = true) {
+  std::string out = header ? "host,gpu,batch,crc32\n" : "";
+  for (int check = 0; check < 3; ++check)
+    for (int host = 0; host < hosts; ++host)
+      for (int gpu = 0; gpu < 2; ++gpu) {
+        const std::string device = fmt::format("n{} {}", host, gpu);
+        const bool wrong = device == odd && check < 2;
+        out += fmt::format(
+            "n{},{},{},{}\n", host, gpu, check,
+            wrong ? "deadbee" + std::to_string(check) : "a1b2c3d" + std::to_string(check));
+      }
+  return out;
+}
+
+std::string told(const std::string& text) {
+  const Head head{"replay.csv", text, true};
+  const Detected detected = detect(head);
+  if (detected.format != "digest-table") return "read as " + std::string(detected.format);
+  Rows rows;
+  MemberRow member;
+  member.path = "replay.csv";
+  member.id = rows.begin_member(member);
+  Reading reading{rows, pack(), "data", {}, {}, member.path};
+  EXPECT_EQ(detected.document->read(text, member, reading), "");
+  std::string out;
+  for (const EventRow& e : rows.events)
+    out += fmt::format("{}:{} {}\n", e.place.line, e.event_class, e.message);
+  return out;
+}
+
+TEST(DigestTable, OneDeviceThatComputesOtherResults) {
+  EXPECT_EQ(told(table(8, "n3 1")),
+            "9:computes_other_results same work, other result: GPU 1 of n3 differs from 15 others "
+            "in 2 of 3 checks\n");
+  EXPECT_EQ(told(table(8, "n3 1", false)),
+            "8:computes_other_results same work, other result: GPU 1 of n3 differs from 15 others "
+            "in 2 of 3 checks\n");
+}
+
+TEST(DigestTable, NothingWhereAllAgreeOrManyDiffer) {
+  EXPECT_EQ(told(table(8, "")), "");
+  EXPECT_EQ(told(table(3, "n1 0")), "") << "one of six is a second kind";
+}
+
+// A digest that does not depend on the work is that of a file or an image.
+TEST(DigestTable, ImagesAreNoResults) {
+  std::string text = "host,gpu,batch,crc32\n";
+  for (int check = 0; check < 3; ++check)
+    for (int host = 0; host < 16; ++host)
+      text += fmt::format("n{},0,{},{}\n", host, check, host == 5 ? "bbbbbbb1" : "aaaaaaa1");
+  EXPECT_EQ(told(text), "");
+}
+
+TEST(DigestTable, SecondsAreNoDigests) {
+  std::string text = "timestamp,node,gpu,clock\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("1775110{:03},n{},0,1915\n", i, i % 8);
+  EXPECT_EQ(told(text), "read as metrics-table");
+}
+
+}  // namespace
+}  // namespace culprit::ingest
