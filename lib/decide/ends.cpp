@@ -268,6 +268,8 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
 Answer job_finished(Walk& w) {
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   if (!ended_well(w)) return ruled_out(say(Phrase::no_proof_of_success));
+  if (const Finding* again = came_back(w)) return ruled_out(again->why);
+  if (failed_together(w)) return ruled_out(say(Phrase::fault_on_several_gpus));
   nothing_failed(w);
   const bool code = std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
                                 [](const ExitFact& x) { return x.code == 0; });
@@ -325,6 +327,8 @@ Answer no_failure(Walk& w) {
     if (scheduler_word(f) && !before_this_run(w.incident.history, f) && !survived(w.incident, f))
       return ruled_out(say(Phrase::scheduler_ended_this_run));
   if (loss_that_stayed_high(w) != nullptr) return ruled_out(say(Phrase::loss_jumped));
+  if (const Finding* again = came_back(w)) return ruled_out(again->why);
+  if (failed_together(w)) return ruled_out(say(Phrase::fault_on_several_gpus));
   std::vector<const Finding*> leads = strongest_leads(w);
   std::erase_if(leads, [&](const Finding* f) { return went_on(w.incident, w.params, *f); });
   if (!leads.empty() || stands_still(w) != nullptr || !ran_to_the_end_of_its_logs(w.incident))

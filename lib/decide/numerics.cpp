@@ -419,19 +419,6 @@ static Answer does_not_fit_format(Walk& w, const Cause& c, const Finding& scale)
   return taken(scale.why);
 }
 
-// The same iteration in several runs.
-static Answer comes_back(Walk& w, const Cause& c, const Finding& again) {
-  Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  std::vector<std::string> because = ids(c.findings);
-  because.push_back(again.id);
-  target(v, {SubjectKind::job, "job"}, again.confidence, because);
-  v.summary = say(Phrase::comes_back_with_data, again.why);
-  next(v, NextKind::plan,
-       say(Phrase::look_at_batch_of, std::get<DivergenceFacts>(again.facts).from));
-  return taken(again.why);
-}
-
 // One machine reported it each time: its numbers may be wrong at the same place by what it is
 // given.
 static bool always_of_one(const Walk& w) {
@@ -442,9 +429,41 @@ static bool always_of_one(const Walk& w) {
   return hosts.size() == 1;
 }
 
+// Runs, each of other machines or at another time, whose numbers went at one iteration.
+const Finding* came_back(const Walk& w) {
+  if (fired(w, Trait::replicas_differ) != nullptr || always_of_one(w)) return nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::divergence && f.event_class == "nan_at_same_iteration" &&
+        f.outcome == Outcome::fired)
+      return &f;
+  return nullptr;
+}
+
+// The same iteration in several runs.
+static Answer comes_back(Walk& w, const Cause* c, const Finding& again) {
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  std::vector<std::string> because = c == nullptr ? std::vector<std::string>() : ids(c->findings);
+  because.push_back(again.id);
+  target(v, {SubjectKind::job, "job"}, again.confidence, because);
+  v.summary = say(Phrase::comes_back_with_data, again.why);
+  next(v, NextKind::plan,
+       say(Phrase::look_at_batch_of, std::get<DivergenceFacts>(again.facts).from));
+  return taken(again.why);
+}
+
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
-  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
+  if (c == nullptr) {
+    const Finding* again = came_back(w);
+    if (again == nullptr || w.best() != nullptr || failed_diagnostic(w) != nullptr)
+      return ruled_out(say(Phrase::loss_is_a_number));
+    // A run that got past it, with other data or code, is a test of the same.
+    w.verdict.symptom = Symptom::nan_value;
+    w.verdict.start = again->start;
+    w.verdict.precision = Precision::candidates;
+    return comes_back(w, nullptr, *again);
+  }
   if (const Finding* f = failed_diagnostic(w)) return computes_wrongly(w, *c, *f);
   const Finding* named = nullptr;
   for (const Finding* f : c->findings)
@@ -456,11 +475,7 @@ Answer numerics(Walk& w) {
   v.symptom = Symptom::nan_value;
   v.start = c->start;
   v.precision = Precision::candidates;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::divergence && f.event_class == "nan_at_same_iteration" &&
-        f.outcome == Outcome::fired && fired(w, Trait::replicas_differ) == nullptr &&
-        !always_of_one(w))
-      return comes_back(w, *c, f);
+  if (const Finding* again = came_back(w)) return comes_back(w, c, *again);
   if (const Finding* scale = scale_of(w, *c)) return does_not_fit_format(w, *c, *scale);
   v.action = Action::checks;
   // Gradients are summed over all ranks: what all report at once began with none of them.

@@ -22,10 +22,25 @@ std::set<Host> hosts_alike(const Finding& f, const Cause& c) {
   return out;
 }
 
+// More than the name of a file tells of it; or several files of one kind are named after theirs,
+// and it is the one where a person looks.
+bool known_machine(const Walk& w, const Host& host) {
+  constexpr std::size_t kSeries = 3;
+  return w.incident.machines.count(host) > 0 ||
+         (w.incident.hosts_heard >= kSeries && has(w.incident.all_hosts, host));
+}
+
 // A set-up failure that one host of several reports is that host's environment.
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
-  if (f.scope == Scope::job_wide)
+  if (f.scope == Scope::job_wide) {
+    // Whose clock is wrong quarrels with all; of two that quarrel it may be either.
+    const bool against_all =
+        f.traits.has(Trait::clock_wrong) && f.hosts.size() == 1 && w.incident.hosts_heard > 2 &&
+        w.incident.machines.count(f.hosts.front()) > 0 &&
+        (w.incident.job_hosts.empty() || has(w.incident.job_hosts, f.hosts.front()));
+    if (against_all) return f.hosts.front();
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
+  }
   if (!shared_path(message_of(f)).empty()) return {};  // the same for all
   const std::set<Host> alike = hosts_alike(f, c);
   const Host host = c.hosts.size() == 1 ? c.hosts.front()
@@ -43,7 +58,7 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (w.incident.hosts_with_output > 1) return host;
   // One console holds the output of all: others were heard, and say nothing of the kind.
   const bool own = !f.traits.has(Trait::not_of_host) && f.hosts.size() == 1 && alike.size() == 1 &&
-                   w.incident.machines.count(f.hosts.front()) > 0;
+                   known_machine(w, f.hosts.front());
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }
 
@@ -278,7 +293,7 @@ Answer setup_failure(Walk& w) {
           places.empty() ? f.event_class : joined(places, places.size()) + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));
   for (const Host& place : places)
-    if (w.incident.machines.count(place) > 0)
+    if (known_machine(w, place))
       target(v, {SubjectKind::host, place}, c->confidence * confidence::kPartWithoutHost,
              ids(c->findings));
   if (odd != nullptr) {

@@ -154,6 +154,23 @@ static std::set<std::string> gpus_of_runs_before(const Walk& w) {
   return out;
 }
 
+// GPUs of several machines that ran into the fault within one moment of each other, in whatever
+// zone their logs are: no device does that to another. Of the attempt in question, or of one
+// before.
+static std::set<std::string> gpus_at_one_moment(const Walk& w) {
+  std::vector<const Finding*> faults;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.traits.has(Trait::access_fault) && !f.hearsay &&
+        f.subject.kind == SubjectKind::gpu && f.host && f.start)
+      faults.push_back(&f);
+  std::set<std::string> out;
+  for (const Finding* a : faults)
+    for (const Finding* b : faults)
+      if (a->host != b->host && std::abs(*a->start - *b->start) <= w.params.same_burst)
+        out.insert({a->subject.id, b->subject.id});
+  return out;
+}
+
 namespace {
 
 // The GPU that all these ranks were: the same of one machine of several, which one run gives to one
@@ -178,9 +195,37 @@ std::optional<OneGpu> one_gpu_of(const Case& incident, const std::set<Rank>& ran
 
 }  // namespace
 
+// Runs of the bundle ended so, on several machines at once, whatever the last one did.
+bool failed_together(const Walk& w) {
+  return std::ranges::any_of(w.incident.findings,
+                             [](const Finding& f) {
+                               return f.traits.has(Trait::illegal_access) && !f.hearsay &&
+                                      line_of(f).speaker == Speaker::job;
+                             }) &&
+         !gpus_at_one_moment(w).empty();
+}
+
+static Answer in_runs_before(Walk& w) {
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  v.symptom = Symptom::cuda_error;
+  std::vector<std::string> because;
+  for (const Finding& f : w.incident.findings)
+    if (f.traits.has_any({Trait::illegal_access, Trait::access_fault}) && because.size() < 6)
+      because.push_back(f.id);
+  target(v, {SubjectKind::code, "the program"}, confidence::kSameOnSeveral, because);
+  v.summary = say(Phrase::illegal_access_everywhere,
+                  say(Phrase::gpus_counted, gpus_at_one_moment(w).size()), Text());
+  next(v, NextKind::plan, say(Phrase::find_the_kernel));
+  return taken(say(Phrase::fault_on_several_gpus));
+}
+
 Answer illegal_access(Walk& w) {
   const Cause* c = w.best(CauseKind::device_or_program);
-  if (c == nullptr) return ruled_out(say(Phrase::no_illegal_access_first));
+  if (c == nullptr)
+    return w.best() == nullptr && failed_together(w)
+               ? in_runs_before(w)
+               : ruled_out(say(Phrase::no_illegal_access_first));
   std::set<std::string> devices;
   std::set<Rank> ranks;
   std::optional<Nanoseconds> low, high;
@@ -192,6 +237,8 @@ Answer illegal_access(Walk& w) {
   }
   const std::set<std::string> before = gpus_of_runs_before(w);
   devices.insert(before.begin(), before.end());
+  const std::set<std::string> together = gpus_at_one_moment(w);
+  devices.insert(together.begin(), together.end());
   // Each time that this GPU ran into the fault, also in earlier attempts and runs.
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify && f.traits.has(Trait::access_fault) &&

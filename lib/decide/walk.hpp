@@ -139,6 +139,8 @@ Text failure(const Walk& w, Unplaced unplaced = Unplaced::counts);
 
 // A jump of the loss that had not come back at the end of the log. numerics.cpp
 const Finding* loss_that_stayed_high(const Walk& w);
+bool failed_together(const Walk& w);      // several machines' GPUs, in one fault of the program
+const Finding* came_back(const Walk& w);  // numbers gone at one iteration of several runs, or null
 
 // The same cause, where a diagnostic that was run after wrong numbers bears them out. numerics.cpp
 std::optional<Answer> borne_out(Walk& w, const Cause& c);

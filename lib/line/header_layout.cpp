@@ -478,6 +478,12 @@ RankLabel parse_rank_label(std::string_view text) {
   const bool bracket = open == '[' || open == '(' || open == '<';
   if (bracket) ++in.at;
   RankLabel out;
+  if (Cursor p = in; bracket) {
+    const std::string_view host = p.word(host_char);
+    const std::size_t end = p.at;
+    while (p.peek() == ' ' || separates(p.peek())) ++p.at;
+    if (p.at > end && like_host(host)) out.host = host, in.at = p.at;
+  }
   const std::size_t begin = in.at;
   if (!take_rank(in, out.rank)) return {};
   const bool of = contains(text.substr(begin, in.at - begin), '/');

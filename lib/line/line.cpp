@@ -260,8 +260,10 @@ bool peel_glog(Cursor& c, Prefix& prefix) {
   const std::string_view middle =
       p.text.substr(p.at, close - p.at);  // " 3766697 torch/.../api.py:914"
   const std::size_t colon = middle.rfind(':');
-  if (colon == std::string_view::npos || colon + 1 >= middle.size() || !digit(middle[colon + 1]))
-    return false;
+  const bool placed =
+      colon != std::string_view::npos && colon + 1 < middle.size() && digit(middle[colon + 1]);
+  // "I0901 00:35:31.200000] step=15637": a logger of the same form, without the place.
+  if (!placed && (bracket || !middle.empty() || stamp.clock == Clock::none)) return false;
   if (middle.find_first_of("()\"'{}") != std::string_view::npos) return false;
   p.at = close + 1;
   p.take(" ");
@@ -673,8 +675,11 @@ bool peel_rank_label(Cursor& c, Prefix& prefix) {
   if (prefix.rank) return false;
   const RankLabel label = parse_rank_label(c.rest());
   if (label.used == 0) return false;
-  if (prefix.time.clock == Clock::none && !before_time(c.rest().substr(label.used))) return false;
+  if (label.host.empty() && prefix.time.clock == Clock::none &&
+      !before_time(c.rest().substr(label.used)))
+    return false;
   prefix.rank = Rank(label.rank);
+  if (!label.host.empty() && !prefix.host) prefix.host = Host(label.host);
   if (prefix.stream.empty()) prefix.stream = std::string(c.rest().substr(0, label.used));
   c.at += label.used;
   return true;

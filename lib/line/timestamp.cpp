@@ -1,6 +1,8 @@
 #include "line/timestamp.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,35 @@ TimeOfDay time_of_day(std::string_view text) {
 }
 
 }  // namespace
+
+bool names_moment(std::string_view name) {
+  static constexpr std::array kMoments = std::to_array<std::string_view>(
+      {"ts",       "time",     "timestamp", "epoch",  "unix",   "unixtime",    "date",
+       "datetime", "walltime", "utc",       "tsms",   "tsns",   "timems",      "timens",
+       "timeus",   "epochs",   "epochms",   "unixts", "unixms", "timestampms", "timestampns"});
+  static constexpr std::array kBeside = std::to_array<std::string_view>(
+      {"s",   "sec", "secs",  "seconds", "ms",    "us",  "ns",     "wall",     "clock",   "local",
+       "iso", "gmt", "start", "call",    "event", "log", "sample", "recorded", "created", "at"});
+  constexpr std::size_t kLongest = 48;
+  if (name.size() > kLongest) return false;
+  bool moment = false;
+  std::string word;
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    const char c = i < name.size() ? name[i] : ' ';
+    if (alpha(c)) {
+      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      continue;
+    }
+    if (digit(c)) return false;
+    if (word.empty()) continue;
+    if (contains(kMoments, std::string_view(word)))
+      moment = true;
+    else if (!contains(kBeside, std::string_view(word)))
+      return false;
+    word.clear();
+  }
+  return moment;
+}
 
 std::optional<Nanoseconds> offset_named(std::string_view word) {
   static constexpr std::pair<std::string_view, int> kHours[] = {

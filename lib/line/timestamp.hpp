@@ -34,6 +34,10 @@ std::size_t parse_short_date(std::string_view text, Timestamp& stamp);
 // (India, Israel).
 std::optional<Nanoseconds> offset_named(std::string_view word);
 
+// Whether a column or key is named after a moment: all of its words are of times, and not only of
+// their units ("ts_unix", "Timestamp (UTC)", "epoch_ms"). What stands in it must still be one.
+bool names_moment(std::string_view name);
+
 // 03:19:38[.frac]
 std::size_t parse_time_of_day(std::string_view text, Timestamp& stamp);
 

@@ -79,6 +79,16 @@ Timestamp of_digits(std::string_view text) {
   return {Clock::utc, value * unit, unit};
 }
 
+Timestamp stamp_of(const nlohmann::json& value) {
+  if (value.is_number_integer()) return of_digits(std::to_string(value.get<std::int64_t>()));
+  if (value.is_number_float()) return of_epoch(value.get<double>());
+  if (!value.is_string()) return {};
+  const std::string& text = value.get_ref<const std::string&>();
+  Timestamp stamp = of_digits(text);
+  if (stamp.clock == Clock::none && parse_iso(text, stamp) == 0) stamp = {};
+  return stamp;
+}
+
 Timestamp export_time(const nlohmann::json& object) {
   static constexpr std::string_view kTimes[] = {"timestamp",
                                                 "@timestamp",
@@ -90,21 +100,12 @@ Timestamp export_time(const nlohmann::json& object) {
                                                 "_source.timestamp",
                                                 "attributes.timestamp",
                                                 "receiveTimestamp"};
-  for (const std::string_view path : kTimes) {
-    const nlohmann::json* found = at_path(object, path);
-    if (found == nullptr) continue;
-    Timestamp stamp;
-    if (found->is_number_integer())
-      stamp = of_digits(std::to_string(found->get<std::int64_t>()));
-    else if (found->is_number_float())
-      stamp = of_epoch(found->get<double>());
-    else if (found->is_string()) {
-      const std::string& text = found->get_ref<const std::string&>();
-      stamp = of_digits(text);
-      if (stamp.clock == Clock::none && parse_iso(text, stamp) == 0) stamp = {};
-    }
-    if (stamp.clock != Clock::none) return stamp;
-  }
+  for (const std::string_view path : kTimes)
+    if (const nlohmann::json* found = at_path(object, path))
+      if (const Timestamp stamp = stamp_of(*found); stamp.clock != Clock::none) return stamp;
+  for (const auto& [key, value] : object.items())
+    if (names_moment(key))
+      if (const Timestamp stamp = stamp_of(value); stamp.clock != Clock::none) return stamp;
   return {};
 }
 

@@ -408,6 +408,29 @@ TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
       << "no whole half hours apart";
 }
 
+// The other way round: the kernels print no zone, and the job's output does.
+TEST(Zones, FaultsOfSeveralMachinesMeetTheEndOfTheJob) {
+  const auto bundle = [](std::vector<const char*> faults) {
+    Bundle b;
+    EventRow& end = b.event(b.file("train.out"), iso("2026-03-07T10:18:01Z"));
+    end.role = Role::cascade;
+    end.severity = Severity::distributed;
+    for (const char* time : faults) {
+      const std::string host = "cx-" + std::to_string(b.facts.members.size());
+      EventRow& fault = b.event(b.file(host + "/dmesg.txt", "kernel", host), iso(time));
+      fault.role = Role::root;
+      fault.severity = Severity::warning;
+    }
+    b.resolve();
+    return b;
+  };
+  const Bundle two = bundle({"2026-03-07T03:18:00", "2026-03-07T03:18:01"});
+  EXPECT_EQ(two.when(1), "2026-03-07T10:18:00Z");
+  EXPECT_EQ(two.when(0), "2026-03-07T10:18:01Z");
+  EXPECT_EQ(bundle({"2026-03-07T03:18:00"}).when(1), "2026-03-07T03:18:00Z") << "one is no proof";
+  EXPECT_EQ(bundle({"2026-03-07T03:25:00", "2026-03-07T03:25:01"}).when(1), "2026-03-07T03:25:00Z");
+}
+
 // The kernel names the process that it ended, and the launcher the same one by the job's clock.
 TEST(Zones, AProcessThatFailedIsNamedOnBothClocks) {
   const auto bundle = [](const char* kernel, const char* end, std::int64_t pid) {

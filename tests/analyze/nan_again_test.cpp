@@ -54,6 +54,14 @@ TEST(NanAgain, RunsThatAreHoursApartAreNoCopiesIfTheyTookOtherTimes) {
   EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took}})).empty());
 }
 
+// Times that count from the epoch are of one zone: no copy is hours apart.
+TEST(NanAgain, RunsWhoseTimesHaveAZoneAreNoCopies) {
+  const Nanoseconds hours = 5 * kHour / 2, took = 50 * kMinute;
+  Facts facts = runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took}});
+  for (ProgressSpan& p : facts.progress) p.first_nan->time = {Clock::utc, *p.first_nan->time_ns, 1};
+  EXPECT_EQ(nan_again(facts).size(), 1u);
+}
+
 TEST(NanAgain, NotAtOthersNorAtTheBeginningNorInOneRun) {
   const Nanoseconds later = 8'000 * kSecond;
   EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'311, later}})).empty());

@@ -234,6 +234,48 @@ TEST(Decide, IllegalAccessesOfEarlierRunsOnOtherGPUs) {
       << "at another time: another program";
 }
 
+// GPUs of two machines at one moment, whatever zone their kernels are in: no device does that to
+// another.
+TEST(Decide, OneFaultOfSeveralMachinesAtOneMomentIsTheProgram) {
+  const auto xid = [](const std::string& host, Nanoseconds at) {
+    Finding f = machine(host, at, "gpu_xid/31");
+    f.cause = CauseKind::device_or_program;
+    f.traits.add(Trait::access_fault);
+    f.subject = {SubjectKind::gpu, host + "/0000:61:00"};
+    f.id = "classify/gpu_xid/31/" + host;
+    f.outcome = Outcome::ruled_out;
+    return f;
+  };
+  Finding now = finding("cuda_illegal_access", Severity::critical, Role::root, Scope::user_code, "",
+                        500 * kMinute, Symptom::cuda_error);
+  now.cause = CauseKind::device_or_program;
+  const Nanoseconds zone = 7 * kHour;
+  const auto action = [&](Nanoseconds apart) {
+    return decide::decide(job({now, xid("n04", 500 * kMinute - zone),
+                               xid("n07", 500 * kMinute - zone + apart)}))
+        .action;
+  };
+  EXPECT_EQ(action(kSecond), Action::rollback);
+  EXPECT_EQ(action(20 * kMinute), Action::checks);
+}
+
+// Earlier runs lost their numbers at one iteration; that the last one got past it, with other data,
+// is no answer.
+TEST(Decide, ARunThatGotPastItDoesNotTakeItBack) {
+  Finding again = finding("nan_at_same_iteration", Severity::critical, Role::confirmation,
+                          Scope::job_wide, "", 100 * kMinute, Symptom::nan_value);
+  again.analysis = Analysis::divergence;
+  again.facts = DivergenceFacts{};
+  Case c = job({again});
+  c.exits.clear();
+  c.completed = true;
+  c.last_progress = 280 * kMinute;
+  c.last_iteration = 5000;
+  EXPECT_EQ(decide::decide(c).action, Action::rollback);
+  c.findings.clear();
+  EXPECT_EQ(decide::decide(c).action, Action::none);
+}
+
 // The job was placed anew for each run, and died each time where the same GPU was.
 TEST(Decide, OneGpuAsSeveralRanksIsNotTheProgram) {
   const auto verdict = [](LocalRank second) {

@@ -80,6 +80,17 @@ TEST(HeaderLayout, AWordOfRanksBesideATimeIsOneAnywhere) {
   EXPECT_EQ(peel(watchdog).message, watchdog);
 }
 
+// A machine and its rank between brackets are no part of a message, beside a time or not.
+TEST(HeaderLayout, AMachineAndItsRankBetweenBracketsAreALabel) {
+  for (const char* label : {"[bx-208 rank24] ", "(gx-07, rank 24) ", "[bx-208:rank24] "}) {
+    const Line line = peel(std::string(label) + "CUDA error");
+    EXPECT_EQ(line.message, "CUDA error") << label;
+    EXPECT_EQ(line.prefix.rank, Rank(24)) << label;
+    EXPECT_TRUE(line.prefix.host) << label;
+  }
+  EXPECT_FALSE(peel("[step-12 rank 3] CUDA error").prefix.host) << "what is counted is no machine";
+}
+
 TEST(HeaderLayout, OthersAreThoseOfMostLinesOfAFile) {
   for (const char* layout : {"ga-1| ", "ga-1 | ", "ga-1> ", "(ga-1) ", "[ga-1] ", "[ga-1:5] "}) {
     std::string text;

@@ -26,6 +26,15 @@ void check(std::size_t (*parse)(std::string_view, Timestamp&), const std::vector
   }
 }
 
+TEST(NamesMoment, ByItsWords) {
+  for (const char* name : {"ts", "ts_unix", "unix_ms", "Timestamp (UTC)", "@timestamp", "epoch_s",
+                           "wall_time", "created_at_time", "datetime", "call_time_ns"})
+    EXPECT_TRUE(names_moment(name)) << name;
+  for (const char* name : {"step_time", "time_per_iter", "ms", "data_time", "uptime", "at", "t0_ts",
+                           "elapsed", "timeout_s"})
+    EXPECT_FALSE(names_moment(name)) << name;
+}
+
 TEST(Timestamp, Iso) {
   check(parse_iso,
         {

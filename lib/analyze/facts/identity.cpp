@@ -269,10 +269,13 @@ class Resolution {
   }
 
   // "srun: error: Node failure on a106" in the output of many ranks: of whom it speaks is not who
-  // speaks.
+  // speaks. Nor where the ranks are further apart than one machine's.
   void drop_spoken_of(std::map<MemberId, std::set<Host>>& votes) const {
+    constexpr std::int64_t kOfOneMachine = 16;
     std::map<MemberId, std::set<Rank>> ranks;
     std::set<MemberId> printed;
+    for (const auto& t : facts_.tracebacks)
+      if (t.rank) ranks[t.place.member].insert(*t.rank);
     for (const auto& i : facts_.identities)
       if (i.host) printed.insert(i.place.member);
     for (const auto& e : facts_.events) {
@@ -282,8 +285,10 @@ class Resolution {
         printed.insert(e.place.member);
     }
     std::erase_if(votes, [&](const auto& vote) {
-      return vote.second.size() == 1 && ranks[vote.first].size() > 1 &&
-             printed.count(vote.first) == 0;
+      const std::set<Rank>& of = ranks[vote.first];
+      return vote.second.size() == 1 && of.size() > 1 &&
+             (printed.count(vote.first) == 0 ||
+              number_of(*of.rbegin()) - number_of(*of.begin()) >= kOfOneMachine);
     });
   }
 

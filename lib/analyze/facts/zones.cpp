@@ -122,6 +122,7 @@ struct Window {
 Zones::Zones(Facts& facts) {
   read_words(facts);
   choose_for_job(facts);
+  if (!written_by_machines_ && of_host_.empty()) by_faults_of_machines(facts);
   choose_for_members(facts);
 }
 
@@ -315,6 +316,48 @@ void Zones::by_file_times(const Facts& facts) {
     if (const Winner zone = winner(votes[machines]); zone.clear(3))
       (machines ? written_by_machines_ : written_by_job_) = zone.offset;
   }
+}
+
+// The other way round: logs of machines without a zone, and a job whose output has one. Faults that
+// several machines report at one moment are what ended it, a whole number of hours away.
+void Zones::by_faults_of_machines(Facts& facts) {
+  constexpr Nanoseconds kNear = 45 * kSecond;
+  constexpr std::size_t kLeastHosts = 2;
+  std::set<Nanoseconds> ends;  // of the job's outputs, and what they tell of failures
+  const auto see = [&](const Timestamp& t) {
+    if (t.clock == Clock::utc && ends.size() < kMostSources) ends.insert(t.ns);
+  };
+  for (const ProgressSpan& p : facts.progress)
+    if (const MemberRow* m = facts.member(p.member); m != nullptr && !of_machine(*m))
+      for (const ClockRow& c : facts.clocks)
+        if (c.kind == "last" && c.place.member == p.member) see(c.time);
+  for (const EventRow& e : facts.events)
+    if (const MemberRow* m = facts.member(e.place.member);
+        e.severity >= Severity::distributed && m != nullptr && !of_machine(*m))
+      see(e.time);
+  if (ends.empty()) return;
+  std::map<Nanoseconds, std::set<std::string>> votes;  // shift -> machines
+  for (const EventRow& e : facts.events) {
+    const MemberRow* m = facts.member(e.place.member);
+    if (e.role != Role::root || e.severity < Severity::warning || !e.host || m == nullptr ||
+        !of_machine(*m) || (e.time.clock != Clock::local && e.time.clock != Clock::local_no_year))
+      continue;
+    for (const Nanoseconds end : ends) {
+      const Nanoseconds shift =
+          (e.time.clock == Clock::local ? e.time.ns
+                                        : with_year(e.time.ns, nearest_year(e.time.ns, end))) -
+          end;
+      const Nanoseconds whole = rounded(shift, kHour);
+      if (std::abs(shift - whole) <= kNear && std::abs(whole) <= kFarthestZone)
+        votes[whole].insert(*e.host);
+    }
+  }
+  const Winner machines = winner(votes);
+  if (!machines.clear(kLeastHosts)) return;
+  written_by_machines_ = machines.offset;
+  if (machines.offset != 0)
+    facts.notes.push_back(
+        say(Phrase::zone_of_machines_by_faults, utc_text(machines.offset), machines.most));
 }
 
 // How well the job's times without a zone go with those that have one when they are taken for

@@ -32,6 +32,7 @@ class Zones {
   bool by_echoes(Facts& facts);
   bool by_recorders(Facts& facts);
   void by_file_times(const Facts& facts);
+  void by_faults_of_machines(Facts& facts);
   void guess(Facts& facts);
   void choose_for_members(const Facts& facts);
   // `later`: the job would have printed long after the last line of its machines' logs, which are

@@ -98,7 +98,10 @@ Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Fi
     if (run.front().series->host) hosts.insert(*run.front().series->host);
   f.hosts.assign(hosts.begin(), hosts.end());
   const auto amount = [&](const Sample& s) {
-    return fmt::format("{:.4g} {}", s.value * match.scale, match.metric->unit);
+    const double value = s.value * match.scale;
+    if (const auto gib = rules::unit_factor(match.metric->unit, "GiB"); gib && value * *gib >= 10)
+      return fmt::format("{:.4g} GiB", value * *gib);
+    return fmt::format("{:.4g} {}", value, match.metric->unit);
   };
   f.title = say(Phrase::memory_fills_up, amount(shown.front()), amount(shown.back()),
                 human_duration(shown.back().time - shown.front().time), found.machines.size(),

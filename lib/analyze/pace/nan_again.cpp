@@ -4,10 +4,13 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <re2/re2.h>
 
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::analyze {
 
@@ -22,12 +25,14 @@ struct Gone {
   std::int64_t iteration = 0;
   std::optional<Nanoseconds> time;
   Place place;
+  bool zoned;  // it prints its zone, or counts from the epoch
   std::string words;
   std::optional<Nanoseconds> begun = {};  // its first step
 };
 
 std::optional<std::int64_t> iteration_in(const std::string& message) {
-  static const re2::RE2 kIteration(R"((?i)\b(?:iteration|iter|step)[ =:#]*(\d{1,12})\b)");
+  static const re2::RE2 kIteration(
+      fmt::format(R"((?i)\b(?:{})[ =:#]*(\d{{1,12}})\b)", fmt::join(rules::counter_names(), "|")));
   std::int64_t iteration = 0;
   return re2::RE2::PartialMatch(message, kIteration, &iteration) ? std::optional(iteration)
                                                                  : std::nullopt;
@@ -46,11 +51,13 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
   spans.insert(spans.end(), facts.progress_elsewhere.begin(), facts.progress_elsewhere.end());
   for (const ProgressSpan& p : spans)
     if (p.first_nan && p.first_nan->iteration && p.last_good)
-      see({p.member, *p.first_nan->iteration, p.first_nan->time_ns, p.first_nan->place, ""});
+      see({p.member, *p.first_nan->iteration, p.first_nan->time_ns, p.first_nan->place,
+           p.first_nan->time.clock == Clock::utc, ""});
   for (const EventRow& e : facts.events)
     if (e.traits.has(Trait::nan_stop))
       if (const auto iteration = iteration_in(e.message))
-        see({e.place.member, *iteration, e.time_ns, e.place, e.message});
+        see({e.place.member, *iteration, e.time_ns, e.place, e.time.clock == Clock::utc,
+             e.message});
   std::vector<Gone> gone;
   for (const ProgressSpan& p : spans)
     if (const auto at = out.find(p.member);
@@ -66,7 +73,7 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
 
 // A copy whose clock is of another zone takes as long for the same steps.
 bool shifted_copy(const Gone& a, const Gone& b) {
-  if (!zones_apart(*a.time, *b.time)) return false;
+  if ((a.zoned && b.zoned) || !zones_apart(*a.time, *b.time)) return false;
   return !a.begun || !b.begun || std::abs((*a.time - *a.begun) - (*b.time - *b.begun)) <= kSecond;
 }
 

@@ -23,13 +23,6 @@ constexpr std::array<std::string_view, 10> kIterations{
     "step",      "steps", "globalstep", "trainstep",  "consumediterations"};
 constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i",        "n",  "row",
                                                    "no",    "id",  "unnamed0", "seq"};
-constexpr std::array<std::string_view, 34> kTimeColumns{
-    "ts",         "time",      "timestamp",   "t",           "date",         "datetime",
-    "walltime",   "epoch",     "unixtime",    "timems",      "tsns",         "times",
-    "timens",     "timeus",    "timesec",     "calltime",    "calltimens",   "calltimeus",
-    "calltimems", "calltimes", "timestampms", "timestampns", "tsutc",        "tsepoch",
-    "tsutcepoch", "utcepoch",  "timeutc",     "utctime",     "timestamputc", "unixts",
-    "unixms",     "epochs",    "epochms",     "tsms"};
 constexpr std::array<std::string_view, 14> kLabels{
     "rank", "host",      "hostname",   "node", "nodename", "gpu",   "worker",
     "pid",  "localrank", "globalrank", "uuid", "job",      "jobid", "attempt"};
@@ -93,7 +86,7 @@ void find_uses(BareTable& table) {
         column.use = ColumnUse::iteration;
       else if (among(name, kIndices) && run.whole && runs)
         column.use = ColumnUse::index;
-      else if (among(name, kTimeColumns) && (runs || run.least > 1e8))
+      else if ((name == "t" || line::names_moment(column.name)) && (runs || run.least > 1e8))
         column.use = ColumnUse::time;
       else if (c == 0 && counts)
         column.use = ColumnUse::index;

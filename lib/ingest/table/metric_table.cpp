@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "ingest/table/table_times.hpp"
+#include "line/timestamp.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::ingest {
@@ -206,9 +207,9 @@ Result<> read_wide(const MetricColumns& from, const MetricTableOptions& options,
 
 Result<MetricTable> read_metric_table(const BareTable& table, const std::string& path,
                                       const MetricTableOptions& options) {
-  const TableColumn* when =
-      table.named({"time", "timestamp", "ts", "datetime", "date", "t", "unixtime", "epoch",
-                   "walltime", "timems", "tsns", "timens"});
+  const TableColumn* when = table.named({"time", "timestamp", "ts", "t"});
+  for (const TableColumn& column : table.columns)
+    if (when == nullptr && line::names_moment(column.name)) when = &column;
   if (when == nullptr) when = table.first(Use::time);
   if (when == nullptr)
     return fail("it has no time column")

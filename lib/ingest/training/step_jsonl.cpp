@@ -59,10 +59,12 @@ class JsonlStepReader final : public RecordReader {
   }
 
  private:
-  // Beside its numbers a program records how it failed.
+  // Beside its numbers a program records how it failed, and what it prints by itself.
   static bool speaks(std::string_view raw, bool numbers) {
-    if (contains(raw, "rror") || contains(raw, "xception")) return true;
-    return !numbers && (contains(raw, "\"event\"") || !raw.starts_with('{')) && !raw.empty();
+    if (contains(raw, "rror") || contains(raw, "RROR") || contains(raw, "xception")) return true;
+    return !numbers && !raw.empty() &&
+           (!raw.starts_with('{') || contains(raw, "\"event\"") || contains(raw, "\"msg\"") ||
+            contains(raw, "\"message\""));
   }
 
   StepObjects objects_;
