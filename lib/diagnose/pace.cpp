@@ -34,11 +34,14 @@ bool ends_with(std::string_view text, std::initializer_list<std::string_view> en
 
 // Milliseconds in one of the series' units; 0 when it does not measure time.
 double in_ms(const SeriesRow& s) {
-  if (s.unit == "ms" || ends_with(s.name, {"_ms", "(ms)", "_msec", " in ms"})) return 1;
-  if (s.unit == "s" || ends_with(s.name, {"_s", "_sec", "_secs", "_seconds", "(s)", " in s"}))
+  std::string_view name = s.name;  // "compute_ms_max": of several ranks
+  for (const std::string_view summary : {"_max", "_min", "_avg", "_mean", "_median", "_p50"})
+    if (name.ends_with(summary)) name.remove_suffix(summary.size());
+  if (s.unit == "ms" || ends_with(name, {"_ms", "(ms)", "_msec", " in ms"})) return 1;
+  if (s.unit == "s" || ends_with(name, {"_s", "_sec", "_secs", "_seconds", "(s)", " in s"}))
     return 1e3;
-  if (s.unit == "us" || ends_with(s.name, {"_us", "_usec"})) return 1e-3;
-  if (s.unit.empty() && ends_with(s.name, {"time"})) return 1e3;  // what Python's clocks count in
+  if (s.unit == "us" || ends_with(name, {"_us", "_usec"})) return 1e-3;
+  if (s.unit.empty() && ends_with(name, {"time"})) return 1e3;  // what Python's clocks count in
   return 0;
 }
 

@@ -171,5 +171,23 @@ TEST(StepTable, UnderAnotherNameAndWithAZone) {
   EXPECT_EQ(detect(times).format, "metrics-table");
 }
 
+// A column a machine, and a table of counters in which one port takes errors.
+TEST(StepTable, ColumnsOfMachinesAndPortsThatTakeErrors) {
+  const Rows wide = read_records(
+      "time,step,gx1_compute_ms,gx2_compute_ms,gx3_compute_ms\n1795232510,1,10,11,24\n"
+      "1795232512,2,10,12,25\n",
+      "timers.csv");
+  EXPECT_EQ(wide.points("compute_ms", "gx3").values, (std::vector<double>{24, 25}));
+  EXPECT_EQ(wide.points("compute_ms", "gx1").values, (std::vector<double>{10, 10}));
+  const Rows ports = read_records(
+      "host,dev,SymbolErrorCounter,PortXmitWait\nn1,mlx5_0,0,7\nn1,mlx5_1,0,7\n"
+      "n2,mlx5_0,48211,7\nn2,mlx5_1,0,7\n",
+      "perfquery.csv");
+  ASSERT_EQ(ports.events.size(), 1u);
+  EXPECT_EQ(ports.events[0].event_class, "nic_port_errors");
+  EXPECT_EQ(ports.events[0].host, "n2");
+  EXPECT_EQ(ports.events[0].place.line, 4u);
+}
+
 }  // namespace
 }  // namespace culprit::ingest

@@ -399,10 +399,13 @@ class Joined {
   // when they became slow, it began at that minute in some zone.
   std::vector<const MetricOutlier*> held_since(const std::optional<Nanoseconds>& start) const {
     constexpr Nanoseconds kZoneStep = 30 * kMinute;
+    constexpr double kFarOut = 8;  // deviations, of what else a machine has to do
     const Nanoseconds slack = std::max<Nanoseconds>(5 * kMinute, 2 * metrics_bin_);
     std::vector<const MetricOutlier*> out;
     for (const MetricOutlier& o : outliers_) {
-      if (o.known == nullptr || !o.known->slows || of_another_job(o) || o.host.empty()) continue;
+      if (o.known == nullptr || of_another_job(o) || o.host.empty()) continue;
+      const bool busy = start && o.known->entity == "host" && o.outlier.score >= kFarOut;
+      if (!o.known->slows && !busy) continue;
       if (o.outlier.start <= metrics_start_ + std::max(kMinute, metrics_bin_) ||
           o.outlier.end + slack < o.covered)
         continue;

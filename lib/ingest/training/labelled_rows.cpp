@@ -5,12 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 
-#include <fmt/format.h>
-
-#include "ingest/engine/events.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/port_errors.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "ingest/training/step_names.hpp"
 #include "line/trimmed.hpp"
@@ -122,6 +119,7 @@ bool read_value(RowWords& words, LabelledRow& row) {
   } else {
     cell.name = without(word, ":=");
     words.next();
+    if (cell.name == word && words.word().ends_with(':')) return true;  // a word by itself
     cell.text = words.word();
   }
   if (!names_value(cell.name) || cell.text.empty()) return false;
@@ -227,55 +225,6 @@ class RowSeries final : public Kept {
   }
 };
 
-// Of the ports of several machines, which takes errors of the wire where the others take none.
-class PortErrors final : public Kept {
- public:
-  void add(const LabelledRow& row, const Place& place) {
-    if (row.host.empty() || row.nic.empty()) return;
-    for (const LabelledRow::Cell& cell : row.cells) {
-      const auto match = rules::Catalogue::built_in().find(known_name(row, cell.name));
-      if (!match || match->metric->symptom != Symptom::infiniband_error ||
-          match->metric->bad != rules::MetricSide::high || std::isnan(cell.value))
-        continue;
-      Port& port = columns_[std::string(cell.name)][{std::string(row.host), std::string(row.nic)}];
-      port = {cell.value, place};
-    }
-  }
-  void finish(Reading& reading) override {
-    std::set<std::pair<std::string, std::string>> told;
-    for (const auto& [name, ports] : columns_) {
-      std::vector<double> all;
-      for (const auto& [port, seen] : ports) all.push_back(seen.errors);
-      if (all.size() < kFewestPorts) continue;
-      std::ranges::sort(all);
-      const double usual = all[all.size() / 2];
-      const auto odd = [&](const auto& one) {
-        return one.second.errors >= kManyErrors && one.second.errors > kTimesUsual * usual;
-      };
-      if (std::ranges::count_if(ports, odd) > kMostPorts) continue;
-      for (const auto& one : ports) {
-        const auto& [host, nic] = one.first;
-        if (!odd(one) || !told.insert(one.first).second) continue;
-        line::Line said;
-        said.prefix.host = Host(host);
-        said.message = fmt::format("port errors: {} of {}, {} {:.0f}, usual ports {:.0f}", nic,
-                                   host, name, one.second.errors, usual);
-        put_said(one.second.place, said, reading.text_kind, reading);
-      }
-    }
-  }
-
- private:
-  static constexpr double kManyErrors = 1000, kTimesUsual = 100;
-  static constexpr std::size_t kFewestPorts = 4;
-  static constexpr std::ptrdiff_t kMostPorts = 2;
-  struct Port {
-    double errors = 0;
-    Place place;
-  };
-  std::map<std::string, std::map<std::pair<std::string, std::string>, Port>> columns_;
-};
-
 Outcome read_row(const TextLine& line, Reading& reading) {
   LabelledRow row;
   if (line::remark(line.raw) || !parse_labelled_row(line.raw, row) || of_training(row) ||
@@ -284,7 +233,10 @@ Outcome read_row(const TextLine& line, Reading& reading) {
       }))
     return {};
   reading.keep<RowSeries>().add(row, line.place, reading);
-  reading.keep<PortErrors>().add(row, line.place);
+  if (!row.host.empty() && !row.nic.empty())
+    for (const LabelledRow::Cell& cell : row.cells)
+      reading.keep<PortErrors>().add(std::string(row.host), std::string(row.nic),
+                                     known_name(row, cell.name), cell.value, line.place);
   return {true};
 }
 
@@ -305,7 +257,9 @@ bool parse_labelled_row(std::string_view line, LabelledRow& row) {
   read_owner(words, row);
   while (!words.done())
     if (!read_value(words, row)) return false;
-  return row.cells.size() >= 2 && (!row.host.empty() || !row.gpu.empty() || !row.nic.empty()) &&
+  const bool device = !row.gpu.empty() || !row.nic.empty();
+  return row.cells.size() >= (device && !row.host.empty() ? 1 : 2) &&
+         (device || !row.host.empty()) &&
          std::ranges::any_of(row.cells, [](const auto& cell) { return !std::isnan(cell.value); });
 }
 

@@ -5,9 +5,14 @@
 // columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an
 // export that is not thinned out they repeat the value, and they are not read.
 #include <algorithm>
+#include <map>
+#include <set>
 
+#include "ingest/engine/port_errors.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_rows.hpp"
+#include "line/digit.hpp"
+#include "line/header_layout.hpp"
 #include "line/instance.hpp"
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
@@ -61,7 +66,7 @@ struct StepColumn {
   enum class Kind : unsigned char { value, text, skipped };
   KeyMeaning meaning;
   Kind kind = Kind::value;
-  std::string name, labels;
+  std::string name, labels, host;          // host: "node7_compute_ms" among others of its kind
   std::optional<Nanoseconds> offset;       // "time(PST)"
   std::uint32_t slot = StepRows::kNoSlot;  // for cells with this unit
   std::string unit;
@@ -77,6 +82,30 @@ struct Layout {
   bool is_long() const { return metric != kNone && amount != kNone; }
   bool calls() const { return operation != kNone && bytes != kNone && time; }
 };
+
+// "tesla1_compute_ms", "tesla2_compute_ms" ...: a column a machine.
+void name_hosts(Layout& layout) {
+  constexpr std::size_t kFewest = 3;
+  const auto cut = [](const StepColumn& c) {
+    const std::size_t end = c.name.find_first_of("_:/. ");
+    const std::string_view host = std::string_view(c.name).substr(0, end);
+    return c.meaning.role == KeyRole::value && end != std::string::npos &&
+                   end + 1 < c.name.size() && host.size() > 2 && line::alpha(host.front()) &&
+                   line::digit(host.back()) && line::may_name_machine(host)
+               ? end
+               : std::string::npos;
+  };
+  std::map<std::string, std::set<std::string>> hosts;  // by what they have in common
+  for (const StepColumn& c : layout.columns)
+    if (const std::size_t end = cut(c); end != std::string::npos)
+      hosts[c.name.substr(end + 1)].insert(c.name.substr(0, end));
+  for (StepColumn& c : layout.columns)
+    if (const std::size_t end = cut(c); end != std::string::npos)
+      if (const std::string name = c.name.substr(end + 1); hosts[name].size() >= kFewest) {
+        c.host = c.name.substr(0, end);
+        c.name = name;
+      }
+}
 
 Layout layout_of(std::string_view header, std::string_view base) {
   Layout out;
@@ -128,6 +157,7 @@ Layout layout_of(std::string_view header, std::string_view base) {
     }
     out.columns.push_back(std::move(c));
   });
+  name_hosts(out);
   return out;
 }
 
@@ -220,6 +250,10 @@ class StepTableReader final : public RecordReader {
     if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
     if (row_.cells.empty()) return {};
     if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
+    if (row_.owner.host && row_.owner.nic && row_.time.clock == Clock::none)
+      for (const StepRow::Cell& cell : row_.cells)
+        reading.keep<PortErrors>().add(*row_.owner.host, *row_.owner.nic, rows_.name(cell.slot),
+                                       cell.value, place);
     return {true};
   }
 
@@ -230,7 +264,7 @@ class StepTableReader final : public RecordReader {
     text_.resize(layout_.columns.size());
     for (StepColumn& column : layout_.columns)
       if (column.kind == StepColumn::Kind::value)
-        column.slot = rows_.slot(column.name, {}, column.labels);
+        column.slot = rows_.slot(column.name, {}, column.labels, column.host);
     return {true};
   }
 
@@ -336,7 +370,7 @@ class StepTableReader final : public RecordReader {
       return;
     if (unit != column.unit) {
       column.unit = unit;
-      column.slot = rows_.slot(column.name, unit, column.labels);
+      column.slot = rows_.slot(column.name, unit, column.labels, column.host);
     }
     if (column.slot == StepRows::kNoSlot) {
       problem_ = "series.too_many";
