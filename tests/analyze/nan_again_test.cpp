@@ -62,6 +62,22 @@ TEST(NanAgain, RunsWhoseTimesHaveAZoneAreNoCopies) {
   EXPECT_EQ(nan_again(facts).size(), 1u);
 }
 
+// Without a day the hours still tell runs from copies.
+TEST(NanAgain, RunsWhoseTimesHaveNoDate) {
+  const auto found = [](Nanoseconds apart) {
+    Facts facts = runs({{40'000, 41'216, 0}, {40'000, 41'216, 0}});
+    Nanoseconds at = 3 * kHour;
+    for (ProgressSpan& p : facts.progress) {
+      p.first_nan->time_ns.reset();
+      p.first_nan->time = {Clock::local_no_date, at, kSecond};
+      at += apart;
+    }
+    return nan_again(facts).size();
+  };
+  EXPECT_EQ(found(3 * kHour), 1u);
+  EXPECT_EQ(found(0), 0u) << "a copy";
+}
+
 TEST(NanAgain, NotAtOthersNorAtTheBeginningNorInOneRun) {
   const Nanoseconds later = 8'000 * kSecond;
   EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'311, later}})).empty());

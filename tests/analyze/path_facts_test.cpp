@@ -45,6 +45,9 @@ TEST(PathFacts, FoldersCalledByWordsThatHoldTheSameFilesOfMachines) {
   EXPECT_EQ(fleet({"before", "after"}), (Names{"-", "-", "-", "-"})) << "moments come in pairs";
   EXPECT_EQ(hosts_of({"a-x/dmesg", "b-x/dmesg", "c-x/dmesg"}, "kernel"), (Names{"-", "-", "-"}))
       << "one file of each is not enough";
+  EXPECT_EQ(hosts_of({"gull/kern.txt", "gull/train.log", "skua/kern.txt", "skua/train.log",
+                      "tern/kern.txt", "tern/train.log"}),
+            (Names{"gull", "gull", "skua", "skua", "tern", "tern"}));
 }
 
 TEST(PathFacts, FilesCalledByWordsBehindTheirTool) {

@@ -98,6 +98,17 @@ std::string parts_of(const Rows& rows) {
   return out;
 }
 
+// A unit of a step is what stands before it, or the name of what follows.
+TEST(LoopLines, AUnitMayBeAName) {
+  const auto took = [](const std::string& line) {
+    const Rows rows = read_text("1785690004.470 step 7 " + line + "\n");
+    return rows.progress.empty() ? std::nullopt : rows.progress[0].iteration_ms;
+  };
+  EXPECT_EQ(took("loss 2.3879 sec/step 4.47"), 4470);
+  EXPECT_EQ(took("loss 2.3879 | ms/step: 447"), 447);
+  EXPECT_EQ(took("loss 2.3879, 4.47 s/step"), 4470);
+}
+
 TEST(RankParts, ALineForEachRankOrMachine) {
   EXPECT_EQ(
       parts_of(read_text(

@@ -171,6 +171,13 @@ TEST(StepTable, UnderAnotherNameAndWithAZone) {
   EXPECT_EQ(detect(times).format, "metrics-table");
 }
 
+TEST(StepTable, TimesOfADayWithoutSeconds) {
+  const Rows rows =
+      read_records("time,host,mem_available_gib\n09:00,a,1415\n09:03,a,1398\n", "mem.csv");
+  EXPECT_EQ(rows.series_rows.at(0).clock, Clock::local_no_date);
+  EXPECT_EQ(rows.points("mem_available_gib").times.at(1), 9 * kHour + 3 * kMinute);
+}
+
 // A column a machine, and a table of counters in which one port takes errors.
 TEST(StepTable, ColumnsOfMachinesAndPortsThatTakeErrors) {
   const Rows wide = read_records(

@@ -354,6 +354,19 @@ void hosts_from_worded_folders(std::vector<MemberRow>& members) {
     if (held.size() >= kLeastFiles && !numbered(name) && !other_series(name))
       alike[{folder_of(folder), held}].insert(folder);
   }
+  // A kernel's log is of one machine, and so is what lies beside it in each of such folders.
+  std::map<std::string, std::set<std::string>> all;
+  for (const MemberRow& m : members)
+    if (m.kind == "file" && m.path.find('/') != std::string::npos)
+      all[folder_of(m.path)].insert(m.path.substr(m.path.rfind('/') + 1));
+  for (const MemberRow& m : members) {
+    if (m.text_kind != "kernel" && !named_as_one_of_machine(m)) continue;
+    const std::string folder = folder_of(m.path), file = m.path.substr(m.path.rfind('/') + 1);
+    const std::string name = folder.substr(folder.rfind('/') + 1);
+    if (folder.empty() || numbered(name) || other_series(name)) continue;
+    for (const std::string& other : all[folder])
+      if (other != file) alike[{folder_of(folder), {file, other}}].insert(folder);
+  }
   std::set<std::string> machines;  // their folders
   for (const auto& [key, folders] : alike)
     if (folders.size() >= kLeastFolders) machines.insert(folders.begin(), folders.end());

@@ -321,7 +321,7 @@ void Zones::by_file_times(const Facts& facts) {
 // The other way round: logs of machines without a zone, and a job whose output has one. Faults that
 // several machines report at one moment are what ended it, a whole number of hours away.
 void Zones::by_faults_of_machines(Facts& facts) {
-  constexpr Nanoseconds kNear = 45 * kSecond;
+  constexpr Nanoseconds kBefore = 3 * kMinute, kBehind = 45 * kSecond;  // transfers are retried
   constexpr std::size_t kLeastHosts = 2;
   std::set<Nanoseconds> ends;  // of the job's outputs, and what they tell of failures
   const auto see = [&](const Timestamp& t) {
@@ -348,7 +348,7 @@ void Zones::by_faults_of_machines(Facts& facts) {
                                         : with_year(e.time.ns, nearest_year(e.time.ns, end))) -
           end;
       const Nanoseconds whole = rounded(shift, kHour);
-      if (std::abs(shift - whole) <= kNear && std::abs(whole) <= kFarthestZone)
+      if (shift - whole >= -kBefore && shift - whole <= kBehind && std::abs(whole) <= kFarthestZone)
         votes[whole].insert(*e.host);
     }
   }

@@ -26,6 +26,7 @@ struct Gone {
   std::optional<Nanoseconds> time;
   Place place;
   bool zoned;  // it prints its zone, or counts from the epoch
+  Timestamp printed = {};
   std::string words;
   std::optional<Nanoseconds> begun = {};  // its first step
 };
@@ -52,11 +53,11 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
   for (const ProgressSpan& p : spans)
     if (p.first_nan && p.first_nan->iteration && p.last_good)
       see({p.member, *p.first_nan->iteration, p.first_nan->time_ns, p.first_nan->place,
-           p.first_nan->time.clock == Clock::utc, ""});
+           p.first_nan->time.clock == Clock::utc, p.first_nan->time, ""});
   for (const EventRow& e : facts.events)
     if (e.traits.has(Trait::nan_stop))
       if (const auto iteration = iteration_in(e.message))
-        see({e.place.member, *iteration, e.time_ns, e.place, e.time.clock == Clock::utc,
+        see({e.place.member, *iteration, e.time_ns, e.place, e.time.clock == Clock::utc, e.time,
              e.message});
   std::vector<Gone> gone;
   for (const ProgressSpan& p : spans)
@@ -78,6 +79,10 @@ bool shifted_copy(const Gone& a, const Gone& b) {
 }
 
 bool other_run(const Facts& facts, const Gone& a, const Gone& b) {
+  // A copy prints the same times of the day.
+  if (a.printed.clock == Clock::local_no_date && b.printed.clock == Clock::local_no_date &&
+      std::abs(a.printed.ns - b.printed.ns) > kApart)
+    return true;
   const MemberRow* one = facts.member(a.member);
   const MemberRow* two = facts.member(b.member);
   if (a.time && b.time && std::abs(*a.time - *b.time) > kApart && !shifted_copy(a, b)) return true;

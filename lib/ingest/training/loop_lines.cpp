@@ -41,6 +41,9 @@ std::optional<double> step_took(std::string_view text) {
   // "41 ms/step", "1.2s/it", "39.9s/10it": the unit says what it is a time of.
   static const re2::RE2 kTimePerStep(
       R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
+  // "loss 2.39 sec/step 4.47": there the unit is the name of what follows.
+  static const re2::RE2 kUnitIsName(
+      R"((?i)(?:^|[|,(]\s*|[a-z_]+[ :=]+[-+\d.e]+[ ,|]+)(ms|msec|s|sec|secs|seconds)\s*(?:/|_per_)(?:step|iter(?:ation)?|it|batch)s?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
   // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
   static const re2::RE2 kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
   static const re2::RE2 kBareTime(
@@ -57,6 +60,7 @@ std::optional<double> step_took(std::string_view text) {
     const auto value = printed_number(took, odd);
     return value && !unit.empty() ? std::optional(to_ms(unit) * *value) : std::nullopt;
   }
+  if (re2::RE2::PartialMatch(piece, kUnitIsName, &unit, &each)) return to_ms(unit) * each;
   if (re2::RE2::PartialMatch(piece, kTimePerStep, &each, &unit, &steps)) {
     const double of = steps.empty() ? 1 : std::strtod(steps.c_str(), nullptr);
     return of > 0 ? std::optional(to_ms(unit) * each / of) : std::nullopt;

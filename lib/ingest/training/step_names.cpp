@@ -222,6 +222,13 @@ bool moment(std::string_view text, Timestamp& time) {
     time = read;
     return true;
   }
+  if (text.size() == 5 && text[2] == ':') {  // "09:03"
+    const std::string whole = std::string(text) + ":00";
+    if (Timestamp read; line::parse_time_of_day(whole, read) == whole.size()) {
+      time = {read.clock, read.ns, kMinute};
+      return true;
+    }
+  }
   const char* const end = text.data() + text.size();
   if (const std::size_t exponent = text.find_first_of("eE");
       exponent != std::string_view::npos) {  // 1.79523251077e+09; with fewer digits it is too
