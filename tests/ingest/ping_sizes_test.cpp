@@ -43,5 +43,16 @@ TEST(PingSizes, NothingOfTheInternetNorOfTheSendersOwnPort) {
   EXPECT_EQ(said(ping("10.5.2.11", 1472, 3) + refused), "");
 }
 
+// A port between switches that is left at 1500 where the others carry large packets.
+TEST(SwitchMtus, APortBetweenSwitches) {
+  std::string ports;
+  for (int i = 0; i < 8; ++i)
+    ports += fmt::format("Ethernet{}/1  up  mtu 9216  400G  desc sv-blade-0{}\n", i, i);
+  EXPECT_EQ(said(ports + "Port-Channel1 up mtu 1500 6x800G desc to-spine\n"),
+            "path MTU: port Port-Channel1 between switches has 1500, 8 other ports 9216\n");
+  EXPECT_EQ(said(ports + "Ethernet48/1  up  mtu 1500  1G  desc mgmt\n"), "");
+  EXPECT_EQ(said("Port-Channel1 up mtu 1500 6x800G desc to-spine\n"), "");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

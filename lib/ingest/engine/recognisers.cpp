@@ -17,7 +17,7 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
     kKernelBanner, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings, kRdmaSettings,
     kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo, kKubernetesConditions, kSwitchPorts,
-    kLabelledRows;
+    kSwitchMtus, kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
@@ -105,6 +105,7 @@ constexpr const Recogniser* kAll[] = {
     &kCpupower,
     &kSinfo,
     &kKubernetesConditions,
+    &kSwitchMtus,
     &kLabelledRows,
     &kSwitchPorts,
     &kSmiDmonBlock,

@@ -213,12 +213,61 @@ Outcome read_ports(const TextLine& line, Reading&) {
   return {true, std::make_unique<PortTable>(std::move(headings), std::move(errors))};
 }
 
+// Of the ports of one switch, those between switches that carry no large packets where most do.
+class PortMtus final : public Kept {
+ public:
+  void add(std::string_view name, std::string_view rest, std::int64_t mtu, const Place& place) {
+    static const re2::RE2 kUplink(
+        R"((?i)port-?channel|^po\d|bond|^ae\d|\blag|uplink|spine|leaf|\bisl\b|peer-?link|core|aggr?\b|trunk)");
+    ++(mtu >= kLarge ? large_ : small_);
+    usual_ = std::max(usual_, mtu);
+    const std::string text = std::string(name) + " " + std::string(rest);
+    if (mtu < kLarge && first_.name.empty() && re2::RE2::PartialMatch(text, kUplink))
+      first_ = {place, std::string(name), mtu};
+  }
+  void finish(Reading& reading) override {
+    if (first_.name.empty() || large_ < kFewest) return;
+    tell(first_.place, owner_of(reading),
+         fmt::format("path MTU: port {} between switches has {}, {} other ports {}", first_.name,
+                     first_.mtu, large_, usual_),
+         reading);
+  }
+
+ private:
+  static constexpr std::int64_t kLarge = 4000;
+  struct Port {
+    Place place;
+    std::string name;
+    std::int64_t mtu = 0;
+  };
+  Port first_;
+  std::size_t large_ = 0, small_ = 0;
+  std::int64_t usual_ = 0;
+};
+
+Outcome read_mtu(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kNamed(
+      R"((?i)^\s*((?:ethernet|eth|port-?channel|hundredgige|fourhundredgige)[\d/.:-]+)\b(.*\bmtu[ :=]*(\d{4,5})\b.*))"),
+      kTable(R"((?i)^\s*((?:ethernet|port-?channel)[\d/.:-]+)\s+(1500|9\d{3})\s+(.*))");
+  const re2::StringPiece text(line.raw.data(), std::min<std::size_t>(line.raw.size(), 1024));
+  std::string name, rest;
+  std::int64_t mtu = 0;
+  const bool named = re2::RE2::PartialMatch(text, kNamed, &name, &rest, &mtu);
+  if (!named && !re2::RE2::PartialMatch(text, kTable, &name, &mtu, &rest)) return {};
+  reading.keep<PortMtus>().add(name, rest, mtu, line.place);
+  return {true};
+}
+
+constexpr std::string_view kMtuWords[] = {"Ethernet", "ort-channel", "undredGigE"};
+
 constexpr std::string_view kPortWords[] = {"IFACE ", "Interface ", "Port   ", "Intf   ",
                                            "Errors for "};
 
 }  // namespace
 
-extern const Recogniser kSwitchPorts;
+extern const Recogniser kSwitchPorts, kSwitchMtus;
+constinit const Recogniser kSwitchMtus{
+    "switch-mtus", "ports between switches that carry no large packets", kMtuWords, read_mtu};
 constinit const Recogniser kSwitchPorts{
     "switch-ports", "counters of the ports of a switch, and ibqueryerrors: ports that take errors",
     kPortWords, read_ports};
