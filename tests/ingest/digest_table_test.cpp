@@ -50,6 +50,23 @@ TEST(DigestTable, NothingWhereAllAgreeOrManyDiffer) {
   EXPECT_EQ(told(table(3, "n1 0")), "") << "one of six is a second kind";
 }
 
+// Work of each rank's own, done again: only who does not come to its own result has erred.
+TEST(DigestTable, WorkDoneTwice) {
+  std::string text = "rank,host,gpu,hash_run,hash_replay,match\n";
+  for (int host = 0; host < 8; ++host)
+    for (int gpu = 0; gpu < 2; ++gpu)
+      for (int step = 0; step < 3; ++step) {
+        const int rank = host * 2 + gpu;
+        const std::string hash = fmt::format("{:02x}b2c3d{}", 0xa0 + rank, step);
+        const bool wrong = rank == 11 && step > 0;
+        text += fmt::format("{},n{},{},{},{},{}\n", rank, host, gpu, hash,
+                            wrong ? "deadbee" + std::to_string(step) : hash, wrong ? "NO" : "yes");
+      }
+  EXPECT_EQ(told(text),
+            "36:computes_other_results same work, other result: GPU 1 of n5 differs from 15 others "
+            "in 2 of 3 checks\n");
+}
+
 // A digest that does not depend on the work is that of a file or an image.
 TEST(DigestTable, ImagesAreNoResults) {
   std::string text = "host,gpu,batch,crc32\n";

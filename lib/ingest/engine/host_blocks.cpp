@@ -171,6 +171,7 @@ CommandHeading command_heading(std::string_view raw) {
   const bool marked = re2::RE2::FullMatch(piece, kMarked, &name, &rest);
   if (!marked && !re2::RE2::FullMatch(piece, kSsh, &name, &rest)) return {};
   if (!machine(name)) return {};
+  if (rest.starts_with("$ ")) rest.erase(0, 2);  // "### gx-07 $ dcgmi diag -r 4"
   if (command(rest)) return {name, false};
   // "-- gx-07 --" is a rule of prose more often than not.
   if (!rest.empty() || !marked || text[0] == '-') return {};

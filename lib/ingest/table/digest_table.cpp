@@ -15,6 +15,7 @@
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "model/contains.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -43,13 +44,27 @@ bool names_host(std::string_view cell) {
              cell, [](unsigned char c) { return isalnum(c) || c == '-' || c == '.' || c == '_'; });
 }
 
+// What somebody made of a row: "yes", "NO", "ok", "True".
+bool said(std::string_view cell) {
+  return !cell.empty() && cell.size() <= 8 &&
+         std::ranges::all_of(cell, [](unsigned char c) { return isalpha(c); });
+}
+
+bool names_rank(std::string_view name) {
+  const std::string small = lower(name);
+  return small == "rank" || small == "global_rank";
+}
+
 // What the columns are for.
 struct DigestColumns {
-  std::size_t count = 0, host = 0, device = 0;
-  bool has_device = false;
+  std::size_t count = 0, host = 0, device = 0, rank = 0;
+  bool has_device = false, has_rank = false;
   std::vector<std::size_t> checks, digests;  // which work it was; what came of it
 
-  bool good() const { return count > 0 && !checks.empty() && !digests.empty(); }
+  // "hash_run,hash_replay": two results of one row.
+  bool again = false;
+  bool twice() const { return again && digests.size() == 2; }
+  bool good() const { return count > 0 && (!checks.empty() || twice()) && !digests.empty(); }
 };
 
 // header: empty where the table has none.
@@ -65,6 +80,11 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
     const bool device =
         header.empty() ? i == out.host + 1 : contains(kDevices, std::string_view(lower(header[i])));
     if (i == out.host) continue;
+    if (!header.empty() && names_rank(header[i]) && digits_only(row[i])) {
+      out.rank = i;
+      out.has_rank = true;
+      continue;
+    }
     if (digits_only(row[i]) && device && !out.has_device) {
       out.device = i;
       out.has_device = true;
@@ -72,11 +92,14 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
       out.checks.push_back(i);
     } else if (looks_like_digest(row[i])) {
       out.digests.push_back(i);
-    } else {
+    } else if (!said(row[i])) {
       return out;
     }
   }
   out.count = row.size();
+  if (!header.empty() && out.digests.size() == 2)
+    for (const std::string_view word : {"replay", "rerun", "again", "second", "repeat"})
+      out.again = out.again || contains(lower(header[out.digests[1]]), word);
   return out;
 }
 
@@ -134,6 +157,12 @@ class DigestTable {
     std::string check, digest;
     for (const std::size_t i : columns.checks) check.append(cells[i]).append(1, ' ');
     for (const std::size_t i : columns.digests) digest.append(cells[i]).append(1, ' ');
+    // Work of each device's own, done twice: the second time all come to what they came to before.
+    twice_ = columns.twice();
+    if (twice_) {
+      check = std::to_string(seen_[device]++);
+      digest = cells[columns.digests[0]] == cells[columns.digests[1]] ? "same" : "other";
+    }
     checks_[check].push_back({devices_.insert(std::move(device)).first, digest, place});
   }
 
@@ -150,7 +179,7 @@ class DigestTable {
         if (row.digest != usual) ++odd.try_emplace(row.device, 0, row.place).first->second.first;
     }
     // The same digest whatever the work: of a file or an image, not of a computation.
-    if (compared < kFewestChecks || results.size() < kFewestChecks ||
+    if (compared < kFewestChecks || (!twice_ && results.size() < kFewestChecks) ||
         odd.size() * kOneOf > devices_.size())
       return;
     for (const auto& [device, seen] : odd) {
@@ -188,6 +217,8 @@ class DigestTable {
     return agreed ? std::string(most->first) : std::string();
   }
 
+  bool twice_ = false;
+  std::map<std::string, std::size_t> seen_;  // rows of a device
   std::set<std::string> devices_;
   std::map<std::string, std::vector<Row>> checks_;
 };
@@ -199,8 +230,15 @@ std::string read_digests(std::string_view bytes, const MemberRow& member, Readin
   each_digest_row(bytes, true, columns,
                   [&](const std::vector<std::string_view>& cells, std::uint64_t number,
                       std::size_t offset, std::string_view line) {
-                    if (++rows <= kMostDigestRows)
-                      table.add(columns, cells, place_of_line(member.id, number, offset, line));
+                    if (++rows > kMostDigestRows) return;
+                    const Place place = place_of_line(member.id, number, offset, line);
+                    table.add(columns, cells, place);
+                    std::int64_t rank = 0;
+                    if (columns.has_rank && parse_whole(cells[columns.rank], rank))
+                      reading.sink.put(IdentityRow{.place = place,
+                                                   .source = "rank map",
+                                                   .host = Host(cells[columns.host]),
+                                                   .rank = rank});
                   });
   table.tell(reading);
   return rows > kMostDigestRows ? "digests.too_many" : "";
