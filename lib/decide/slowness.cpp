@@ -194,8 +194,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   const Finding& f = *odd.front();
   const Host& host = f.hosts.front();
   const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: its kernel's word
-  // Boards lower their clocks for heat and power, and raise them again.
-  const bool lowered = setting == nullptr && f.origin != Origin::kernel;
+  // Boards lower their clocks for heat and power, and raise them again; somebody sets a limit back.
+  const bool lowered = setting == nullptr ? f.origin != Origin::kernel : setting->set_by_command;
   const bool device = setting == nullptr || setting->device;
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))

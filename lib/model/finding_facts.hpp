@@ -125,9 +125,10 @@ struct SettingFacts {
   std::string explains;  // communication, speed, other
   // One host alone has it, and it is the value that is slower: a link at a lower rate.
   bool slows = false;
-  bool device = false;       // of a GPU or a NIC, not of the system's software
-  std::string label, value;  // "link rate", "100 on node-07 (node-07 mlx5_3)"
-  bool far_below = false;    // at most half of what the others have
+  bool device = false;          // of a GPU or a NIC, not of the system's software
+  std::string label, value;     // "link rate", "100 on node-07 (node-07 mlx5_3)"
+  bool far_below = false;       // at most half of what the others have
+  bool set_by_command = false;  // one command sets it back
 };
 
 // An address that two machines have.

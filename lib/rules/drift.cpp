@@ -46,6 +46,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
                    .entity = object.value("entity", "host"),
                    .slower = object.value("slower", ""),
                    .carries = object.value("carries", ""),
+                   .set_by_command = object.value("set_by_command", false),
                    .advice = object.value("advice", "")};
     for (const json& name : object["names"]) {
       rule.pattern = name.get<std::string>();

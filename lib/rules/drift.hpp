@@ -24,6 +24,7 @@ struct DriftRule {
   std::string entity = "host";  // host gpu nic rank: whose it is
   std::string slower;   // the value that makes a job slower; "lower": of two numbers the lower one
   std::string carries;  // pattern of the names of devices that carry a job's traffic; "" = all
+  bool set_by_command = false;  // one command sets it back: the device itself is well
   std::string advice;
 };
 
