@@ -44,6 +44,19 @@ bool node_of_any_job(const Case& incident, const Finding& f) {
          incident.holds.outputs.count(*f.host) == 0;
 }
 
+// Only the job's own processes print it.
+bool error_of_program(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return f.outcome == Outcome::fired && f.cause == CauseKind::program && f.origin == Origin::any &&
+         line != nullptr && line->speaker == Speaker::job;
+}
+
+// What nobody had missed for longer than any time-out is another matter.
+bool long_apart(const Finding& f, const Finding& missed) {
+  return f.end && missed.start &&
+         *f.end + f.uncertainty + kLongAgo < *missed.start - missed.uncertainty;
+}
+
 // A machine's own log tells that some process crashed, of which the job may have none.
 bool crash_of_any_process(const Finding& f, CauseKind kind) {
   const auto* line = std::get_if<LineFacts>(&f.facts);
@@ -53,11 +66,14 @@ bool crash_of_any_process(const Finding& f, CauseKind kind) {
 }  // namespace
 
 Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
-    : incident_(incident), broken_(broken) {
+    : incident_(incident),
+      broken_(broken),
+      heard_job_(incident.any_training_output || broken.any ||
+                 std::ranges::any_of(incident.findings, error_of_program)) {
   for (const Finding& f : incident.findings) {
     if (const auto* broke = std::get_if<BreakFacts>(&f.facts); broke != nullptr) {
-      if (!broke->most.empty()) by_host_[Host(broke->most)].insert(&f);
-      for (const Host& host : broke->alerted) by_host_[host].insert(&f);
+      if (!broke->most.empty()) note_witness(Host(broke->most), f);
+      for (const Host& host : broke->alerted) note_witness(host, f);
     }
     if (f.outcome == Outcome::fired) collect(f);
   }
@@ -82,8 +98,16 @@ void Witnesses::collect(const Finding& f) {
     return;
   // A group that most machines belong to names none of them.
   if (f.hosts.size() > 1 && 2 * f.hosts.size() > incident_.hosts) return;
-  for (const Host& host : f.hosts)
-    if (auto& witnesses = by_host_[host]; witnesses.size() < 2) witnesses.insert(&f);
+  for (const Host& host : f.hosts) note_witness(host, f);
+}
+
+void Witnesses::note_witness(const Host& host, const Finding& f) {
+  auto& two = by_host_[host];
+  if (std::ranges::find(two, &f) != two.end()) return;
+  two.push_back(&f);
+  // None without a time is too late.
+  std::ranges::stable_sort(two, {}, [](const Finding* l) { return l->start; });
+  if (two.size() > 2) two.pop_back();
 }
 
 // "DataLoader worker (pid 61772) is killed by signal": a number of four digits or more.
@@ -106,7 +130,7 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
   if (counters_of_switch(f)) return links_break_everywhere();
   if ((f.origin == Origin::any && !crash_of_any_process(f, kind) &&
        !node_of_any_job(incident_, f)) ||
-      (!incident_.any_training_output && !broken_.any))
+      !heard_job_)
     return true;
   // What most hosts of the job report, and no line takes back, they report of one thing that they
   // share.
@@ -124,7 +148,9 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
   if (gpu_fault(f) && cuda_error && first_abort_ != nullptr && first_abort_->host == f.host)
     return true;
   const auto witnesses = by_host_.find(*f.host);
-  return witnesses != by_host_.end() && witnesses->second.size() > witnesses->second.count(&f);
+  return witnesses != by_host_.end() && std::ranges::any_of(witnesses->second, [&](const auto* l) {
+           return l != &f && !(kind == CauseKind::resource && long_apart(f, *l));
+         });
 }
 
 // Several hosts report connections of the fabric that broke, and none of them stands out.
@@ -147,10 +173,7 @@ bool Witnesses::took_away(const Finding& f) const {
   const auto* line = std::get_if<LineFacts>(&f.facts);
   if (line == nullptr) return false;
   const auto by = [&](const Finding* l) {
-    // What nobody had missed for longer than any time-out is another matter.
-    const bool apart =
-        f.end && l->start && *f.end + f.uncertainty + kLongAgo < *l->start - l->uncertainty;
-    return l != &f && !apart && leads_to(f, l->event_class) &&
+    return l != &f && !long_apart(f, *l) && leads_to(f, l->event_class) &&
            (line->names_trainer || l->cause != CauseKind::resource);
   };
   const auto there = lost_there_.find(*f.host), somewhere = lost_there_.find(Host());

@@ -24,6 +24,7 @@ class Witnesses {
  private:
   void collect(const Finding& f);
   void note_lost_processes(const Finding& f);
+  void note_witness(const Host& host, const Finding& f);
   bool of_own_process(const Finding& f) const;
   bool of_lost_process(const Finding& f) const;
   bool took_away(const Finding& f) const;
@@ -33,10 +34,11 @@ class Witnesses {
 
   const Case& incident_;
   const BrokenConnections& broken_;
+  bool heard_job_;  // nothing that a machine tells is doubted where no word of the job is there
   const ExitFact* first_abort_ = nullptr;  // by its place in one log, or by time
   std::set<Host> killed_, crashed_;        // hosts on which a process ended so
-  // What may corroborate, by host; two are enough.
-  std::map<std::string, std::set<const Finding*>> by_host_;
+  // What may corroborate, by host; the two that came first are enough.
+  std::map<std::string, std::vector<const Finding*>> by_host_;
   // What ran out or failed, by the job's word; under no host what nobody places.
   std::map<Host, std::vector<const Finding*>> lost_there_;
   // Numbers of processes that the job says were killed.
