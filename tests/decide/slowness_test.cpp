@@ -156,6 +156,16 @@ TEST(Slowness, ASlowerSettingOfOneHostAndItsMetricsIsolateIt) {
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
 }
 
+// A limit that somebody lowered is set back; nothing of the machine is broken.
+TEST(Slowness, ALimitThatSomebodySetIsNoReasonToIsolate) {
+  Finding limit = setting("node-3", "gpu.power_limit", true);
+  std::get<SettingFacts>(limit.facts).set_by_command = true;
+  const Verdict v = decide::decide(running({limit, outlier("node-3")}));
+  EXPECT_EQ(v.action, Action::mitigate);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "node-3");
+}
+
 TEST(Slowness, ASlowerSettingOfSoftwareInASlowJobIsRepaired) {
   const Verdict v = decide::decide(
       running({setting("node-3", "nccl.gpu_direct_rdma", false), slow(from_start())}));
