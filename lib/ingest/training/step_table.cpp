@@ -247,7 +247,11 @@ class StepTableReader final : public RecordReader {
     if (layout_.columns.empty()) return line::remark(raw) ? Outcome{} : header(raw);
     if (trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
-    if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
+    if (!row(raw, cut)) {
+      // What a loop prints behind its rows as it dies is no row, and the rules have to hear it.
+      put_said(place, line::peel(raw), reading.text_kind, reading);
+      return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
+    }
     if (row_.cells.empty()) return {};
     if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
     if (row_.owner.host && row_.owner.nic && row_.time.clock == Clock::none)
