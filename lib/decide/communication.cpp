@@ -66,8 +66,9 @@ const Finding* owner_by_own_link(const Walk& w, const Finding& diag) {
       missing_it.insert(f.hosts.begin(), f.hosts.end());
   const Finding* owner = nullptr;
   for (const Finding& f : w.incident.findings) {
+    // Counters without a time may have grown at any: many of them on ports that carry no traffic.
     if (f.outcome != Outcome::fired || kind_of(f) != CauseKind::network || !f.host || f.hearsay ||
-        is_address(*f.host) || missing_it.count(*f.host) > 0)
+        !f.start || is_address(*f.host) || missing_it.count(*f.host) > 0)
       continue;
     if (owner != nullptr && owner->host != f.host) return nullptr;
     owner = &f;

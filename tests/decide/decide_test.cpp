@@ -1003,8 +1003,7 @@ TEST(NetworkAlerts, AnAddressIsTheMachinesWhoseOwnLinkFails) {
   broke.analysis = Analysis::root_diag;
   const auto port = [](const char* host) {
     Finding f = finding("nic_port_errors", Severity::critical, Role::root, Scope::host_local, host,
-                        0, Symptom::infiniband_error);
-    f.start = f.end = std::nullopt;
+                        110 * kMinute, Symptom::infiniband_error);
     f.cause = CauseKind::network;
     return f;
   };
@@ -1016,6 +1015,9 @@ TEST(NetworkAlerts, AnAddressIsTheMachinesWhoseOwnLinkFails) {
   };
   EXPECT_EQ(named({port("n11")}), "n11");
   EXPECT_EQ(named({port("n11"), port("n12")}), "10.40.1.11") << "two report such a fault";
+  Finding undated = port("n11");
+  undated.start = undated.end = std::nullopt;
+  EXPECT_EQ(named({undated}), "10.40.1.11") << "it may have been so for months";
 }
 
 TEST(DistributedErrors, AFewReportersNeedManyThatWereHeard) {

@@ -322,6 +322,7 @@ void Zones::by_file_times(const Facts& facts) {
 // several machines report at one moment are what ended it, a whole number of hours away.
 void Zones::by_faults_of_machines(Facts& facts) {
   constexpr Nanoseconds kBefore = 3 * kMinute, kBehind = 45 * kSecond;  // transfers are retried
+  constexpr Nanoseconds kWesternmost = -12 * kHour;
   constexpr std::size_t kLeastHosts = 2;
   std::set<Nanoseconds> ends;  // of the job's outputs, and what they tell of failures
   const auto see = [&](const Timestamp& t) {
@@ -348,7 +349,8 @@ void Zones::by_faults_of_machines(Facts& facts) {
                                         : with_year(e.time.ns, nearest_year(e.time.ns, end))) -
           end;
       const Nanoseconds whole = rounded(shift, kHour);
-      if (shift - whole >= -kBefore && shift - whole <= kBehind && std::abs(whole) <= kFarthestZone)
+      if (shift - whole >= -kBefore && shift - whole <= kBehind && whole >= kWesternmost &&
+          whole <= kFarthestZone)
         votes[whole].insert(*e.host);
     }
   }
