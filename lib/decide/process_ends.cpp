@@ -36,8 +36,7 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
     // Whose clock is wrong quarrels with all; of two that quarrel it may be either.
     const bool against_all =
         f.traits.has(Trait::clock_wrong) && f.hosts.size() == 1 && w.incident.hosts_heard > 2 &&
-        known_machine(w, f.hosts.front()) &&
-        w.incident.job_hosts.size() != 1 &&
+        known_machine(w, f.hosts.front()) && w.incident.job_hosts.size() != 1 &&
         (w.incident.job_hosts.empty() || has(w.incident.job_hosts, f.hosts.front()));
     if (against_all) return f.hosts.front();
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
