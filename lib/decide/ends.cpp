@@ -1,5 +1,6 @@
 // Jobs that ended without a fault to name: nothing was collected, or nothing failed.
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "decide/walk.hpp"
@@ -263,13 +264,19 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
   return taken(say(Phrase::no_sign_no_proof));
 }
 
+// Why it is a fault that several runs or machines show together, whatever became of the last run.
+std::optional<Text> shown_by_runs(const Walk& w) {
+  if (const Finding* again = came_back(w)) return again->why;
+  if (failed_together(w)) return say(Phrase::fault_on_several_gpus);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Answer job_finished(Walk& w) {
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   if (!ended_well(w)) return ruled_out(say(Phrase::no_proof_of_success));
-  if (const Finding* again = came_back(w)) return ruled_out(again->why);
-  if (failed_together(w)) return ruled_out(say(Phrase::fault_on_several_gpus));
+  if (const auto why = shown_by_runs(w)) return ruled_out(*why);
   nothing_failed(w);
   const bool code = std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
                                 [](const ExitFact& x) { return x.code == 0; });
@@ -327,8 +334,7 @@ Answer no_failure(Walk& w) {
     if (scheduler_word(f) && !before_this_run(w.incident.history, f) && !survived(w.incident, f))
       return ruled_out(say(Phrase::scheduler_ended_this_run));
   if (loss_that_stayed_high(w) != nullptr) return ruled_out(say(Phrase::loss_jumped));
-  if (const Finding* again = came_back(w)) return ruled_out(again->why);
-  if (failed_together(w)) return ruled_out(say(Phrase::fault_on_several_gpus));
+  if (const auto why = shown_by_runs(w)) return ruled_out(*why);
   std::vector<const Finding*> leads = strongest_leads(w);
   std::erase_if(leads, [&](const Finding* f) { return went_on(w.incident, w.params, *f); });
   if (!leads.empty() || stands_still(w) != nullptr || !ran_to_the_end_of_its_logs(w.incident))

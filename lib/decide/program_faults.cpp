@@ -165,9 +165,10 @@ static std::set<std::string> gpus_at_one_moment(const Walk& w) {
       faults.push_back(&f);
   std::set<std::string> out;
   for (const Finding* a : faults)
-    for (const Finding* b : faults)
-      if (a->host != b->host && std::abs(*a->start - *b->start) <= w.params.same_burst)
-        out.insert({a->subject.id, b->subject.id});
+    if (std::ranges::any_of(faults, [&](const Finding* b) {
+          return std::abs(*a->start - *b->start) <= w.params.same_burst && a->host != b->host;
+        }))
+      out.insert(a->subject.id);
   return out;
 }
 

@@ -28,6 +28,9 @@ struct PartName {
   StepPart part = StepPart::none;  // what time is spent on, as far as a word says
   bool waits = false;              // a rank is held up by others in it
   bool works = false;              // it may hold others up; neither: it holds parts of both
+
+  // Whether it is of a part of a step at all.
+  bool of_step() const { return waits || part != StepPart::none; }
 };
 PartName part_name(std::string_view name);
 // Whether the name is that of the step itself: "total", "iter_time".

@@ -359,13 +359,20 @@ void hosts_from_worded_folders(std::vector<MemberRow>& members) {
   for (const MemberRow& m : members)
     if (m.kind == "file" && m.path.find('/') != std::string::npos)
       all[folder_of(m.path)].insert(m.path.substr(m.path.rfind('/') + 1));
+  std::map<std::pair<std::string, std::string>, std::size_t>
+      having;  // around them, file -> folders
+  for (const auto& [folder, held] : all)
+    for (const std::string& file : held) ++having[{folder_of(folder), file}];
   for (const MemberRow& m : members) {
     if (m.text_kind != "kernel" && !named_as_one_of_machine(m)) continue;
     const std::string folder = folder_of(m.path), file = m.path.substr(m.path.rfind('/') + 1);
-    const std::string name = folder.substr(folder.rfind('/') + 1);
-    if (folder.empty() || numbered(name) || other_series(name)) continue;
+    const std::string name = folder.substr(folder.rfind('/') + 1), around = folder_of(folder);
+    if (folder.empty() || numbered(name) || other_series(name) ||
+        having[{around, file}] < kLeastFolders)
+      continue;
     for (const std::string& other : all[folder])
-      if (other != file) alike[{folder_of(folder), {file, other}}].insert(folder);
+      if (other != file && having[{around, other}] >= kLeastFolders)
+        alike[{around, {file, other}}].insert(folder);
   }
   std::set<std::string> machines;  // their folders
   for (const auto& [key, folders] : alike)

@@ -328,10 +328,12 @@ void Zones::by_faults_of_machines(Facts& facts) {
   const auto see = [&](const Timestamp& t) {
     if (t.clock == Clock::utc && ends.size() < kMostSources) ends.insert(t.ns);
   };
+  std::set<MemberId> outputs;
   for (const ProgressSpan& p : facts.progress)
     if (const MemberRow* m = facts.member(p.member); m != nullptr && !of_machine(*m))
-      for (const ClockRow& c : facts.clocks)
-        if (c.kind == "last" && c.place.member == p.member) see(c.time);
+      outputs.insert(p.member);
+  for (const ClockRow& c : facts.clocks)
+    if (c.kind == "last" && outputs.contains(c.place.member)) see(c.time);
   for (const EventRow& e : facts.events)
     if (const MemberRow* m = facts.member(e.place.member);
         e.severity >= Severity::distributed && m != nullptr && !of_machine(*m))

@@ -37,18 +37,15 @@ double score_of(double value, const Crowd& crowd, const rules::Metric& metric,
 
 // Ports of one machine have rates of their own, that for its management among them: each is one of
 // a crowd with those of its name on other machines.
-std::vector<MetricSeries> crowds_of(const MetricSeries& series, const rules::Metric& metric) {
-  if (!metric.at_rest || metric.entity != "nic") return {series};
-  std::map<std::string, MetricSeries> by_device;
+std::map<std::string, MetricSeries> by_device(const MetricSeries& series) {
+  std::map<std::string, MetricSeries> out;
   for (const MetricSeries::Entity& e : series.entities) {
     const std::string device = e.name.substr(std::min(e.name.size(), e.name.find('/')));
-    MetricSeries& crowd = by_device[device];
+    MetricSeries& crowd = out[device];
     crowd.name = series.name;
     crowd.unit = series.unit;
     crowd.entities.push_back(e);
   }
-  std::vector<MetricSeries> out;
-  for (auto& [device, crowd] : by_device) out.push_back(std::move(crowd));
   return out;
 }
 
@@ -92,9 +89,12 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
   std::vector<MetricOutlier> out;
   for (const MetricSeries& series : readings)
     if (const auto match = catalogue.find(series.name, series.unit);
-        match && match->metric->slows && match->kind == rules::MetricKind::gauge)
-      for (const MetricSeries& crowd : crowds_of(series, *match->metric))
-        search(crowd, *match, params, out);
+        match && match->metric->slows && match->kind == rules::MetricKind::gauge) {
+      if (!match->metric->at_rest || match->metric->entity != "nic")
+        search(series, *match, params, out);
+      else
+        for (const auto& [device, crowd] : by_device(series)) search(crowd, *match, params, out);
+    }
   sort_by(out, [](const MetricOutlier& a) { return std::tie(a.metric, a.outlier.entity); });
   return out;
 }

@@ -25,10 +25,12 @@ struct Gone {
   std::int64_t iteration = 0;
   std::optional<Nanoseconds> time;
   Place place;
-  bool zoned;  // it prints its zone, or counts from the epoch
-  Timestamp printed = {};
+  Timestamp printed;
   std::string words;
   std::optional<Nanoseconds> begun = {};  // its first step
+
+  // It prints its zone, or counts from the epoch.
+  bool zoned() const { return printed.clock == Clock::utc; }
 };
 
 std::optional<std::int64_t> iteration_in(const std::string& message) {
@@ -53,12 +55,11 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
   for (const ProgressSpan& p : spans)
     if (p.first_nan && p.first_nan->iteration && p.last_good)
       see({p.member, *p.first_nan->iteration, p.first_nan->time_ns, p.first_nan->place,
-           p.first_nan->time.clock == Clock::utc, p.first_nan->time, ""});
+           p.first_nan->time, ""});
   for (const EventRow& e : facts.events)
     if (e.traits.has(Trait::nan_stop))
       if (const auto iteration = iteration_in(e.message))
-        see({e.place.member, *iteration, e.time_ns, e.place, e.time.clock == Clock::utc, e.time,
-             e.message});
+        see({e.place.member, *iteration, e.time_ns, e.place, e.time, e.message});
   std::vector<Gone> gone;
   for (const ProgressSpan& p : spans)
     if (const auto at = out.find(p.member);
@@ -74,7 +75,7 @@ std::vector<Gone> first_of_each_log(const Facts& facts) {
 
 // A copy whose clock is of another zone takes as long for the same steps.
 bool shifted_copy(const Gone& a, const Gone& b) {
-  if ((a.zoned && b.zoned) || !zones_apart(*a.time, *b.time)) return false;
+  if ((a.zoned() && b.zoned()) || !zones_apart(*a.time, *b.time)) return false;
   return !a.begun || !b.begun || std::abs((*a.time - *a.begun) - (*b.time - *b.begun)) <= kSecond;
 }
 

@@ -219,11 +219,11 @@ class PortMtus final : public Kept {
   void add(std::string_view name, std::string_view rest, std::int64_t mtu, const Place& place) {
     static const re2::RE2 kUplink(
         R"((?i)port-?channel|^po\d|bond|^ae\d|\blag|uplink|spine|leaf|\bisl\b|peer-?link|core|aggr?\b|trunk)");
-    ++(mtu >= kLarge ? large_ : small_);
+    large_ += mtu >= kLarge;
     usual_ = std::max(usual_, mtu);
+    if (mtu >= kLarge || !first_.name.empty()) return;
     const std::string text = std::string(name) + " " + std::string(rest);
-    if (mtu < kLarge && first_.name.empty() && re2::RE2::PartialMatch(text, kUplink))
-      first_ = {place, std::string(name), mtu};
+    if (re2::RE2::PartialMatch(text, kUplink)) first_ = {place, std::string(name), mtu};
   }
   void finish(Reading& reading) override {
     if (first_.name.empty() || large_ < kFewest) return;
@@ -241,7 +241,7 @@ class PortMtus final : public Kept {
     std::int64_t mtu = 0;
   };
   Port first_;
-  std::size_t large_ = 0, small_ = 0;
+  std::size_t large_ = 0;  // ports
   std::int64_t usual_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -50,21 +51,14 @@ bool said(std::string_view cell) {
          std::ranges::all_of(cell, [](unsigned char c) { return isalpha(c); });
 }
 
-bool names_rank(std::string_view name) {
-  const std::string small = lower(name);
-  return small == "rank" || small == "global_rank";
-}
-
 // What the columns are for.
 struct DigestColumns {
-  std::size_t count = 0, host = 0, device = 0, rank = 0;
-  bool has_device = false, has_rank = false;
+  std::size_t count = 0, host = 0;
+  std::optional<std::size_t> device, rank;
   std::vector<std::size_t> checks, digests;  // which work it was; what came of it
+  bool twice = false;                        // "hash_run,hash_replay": two results of one row
 
-  // "hash_run,hash_replay": two results of one row.
-  bool again = false;
-  bool twice() const { return again && digests.size() == 2; }
-  bool good() const { return count > 0 && (!checks.empty() || twice()) && !digests.empty(); }
+  bool good() const { return count > 0 && (!checks.empty() || twice) && !digests.empty(); }
 };
 
 // header: empty where the table has none.
@@ -77,17 +71,14 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
   if (host == row.end() || (!header.empty() && header.size() != row.size())) return out;
   out.host = static_cast<std::size_t>(host - row.begin());
   for (std::size_t i = 0; i < row.size(); ++i) {
-    const bool device =
-        header.empty() ? i == out.host + 1 : contains(kDevices, std::string_view(lower(header[i])));
     if (i == out.host) continue;
-    if (!header.empty() && names_rank(header[i]) && digits_only(row[i])) {
+    const std::string name = header.empty() ? std::string() : lower(header[i]);
+    const bool device =
+        header.empty() ? i == out.host + 1 : contains(kDevices, std::string_view(name));
+    if (digits_only(row[i]) && (name == "rank" || name == "global_rank")) {
       out.rank = i;
-      out.has_rank = true;
-      continue;
-    }
-    if (digits_only(row[i]) && device && !out.has_device) {
+    } else if (digits_only(row[i]) && device && !out.device) {
       out.device = i;
-      out.has_device = true;
     } else if (digits_only(row[i]) && row[i].size() < 8) {
       out.checks.push_back(i);
     } else if (looks_like_digest(row[i])) {
@@ -99,7 +90,7 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
   out.count = row.size();
   if (!header.empty() && out.digests.size() == 2)
     for (const std::string_view word : {"replay", "rerun", "again", "second", "repeat"})
-      out.again = out.again || contains(lower(header[out.digests[1]]), word);
+      out.twice = out.twice || contains(lower(header[out.digests[1]]), word);
   return out;
 }
 
@@ -108,11 +99,11 @@ bool fits_columns(const DigestColumns& columns, const std::vector<std::string_vi
     return std::ranges::all_of(where, [&](std::size_t i) { return accept(cells[i]); });
   };
   return cells.size() == columns.count && names_host(cells[columns.host]) &&
-         (!columns.has_device || digits_only(cells[columns.device])) &&
+         (!columns.device || digits_only(cells[*columns.device])) &&
          all(columns.checks, digits_only) && all(columns.digests, looks_like_digest);
 }
 
-// visit(cells, place) for each row; false: this is no such table.
+// visit(cells, number, offset, line) for each row; false: this is no such table.
 template <class Visit>
 bool each_digest_row(std::string_view bytes, bool whole, DigestColumns& columns, Visit visit) {
   std::vector<std::string_view> header;
@@ -153,12 +144,12 @@ class DigestTable {
  public:
   void add(const DigestColumns& columns, const std::vector<std::string_view>& cells, Place place) {
     std::string device(cells[columns.host]);
-    if (columns.has_device) device.append(1, ' ').append(cells[columns.device]);
+    if (columns.device) device.append(1, ' ').append(cells[*columns.device]);
     std::string check, digest;
     for (const std::size_t i : columns.checks) check.append(cells[i]).append(1, ' ');
     for (const std::size_t i : columns.digests) digest.append(cells[i]).append(1, ' ');
     // Work of each device's own, done twice: the second time all come to what they came to before.
-    twice_ = columns.twice();
+    twice_ = columns.twice;
     if (twice_) {
       check = std::to_string(seen_[device]++);
       digest = cells[columns.digests[0]] == cells[columns.digests[1]] ? "same" : "other";
@@ -234,7 +225,7 @@ std::string read_digests(std::string_view bytes, const MemberRow& member, Readin
                     const Place place = place_of_line(member.id, number, offset, line);
                     table.add(columns, cells, place);
                     std::int64_t rank = 0;
-                    if (columns.has_rank && parse_whole(cells[columns.rank], rank))
+                    if (columns.rank && parse_whole(cells[*columns.rank], rank))
                       reading.sink.put(IdentityRow{.place = place,
                                                    .source = "rank map",
                                                    .host = Host(cells[columns.host]),

@@ -6,10 +6,12 @@
 #include <limits>
 #include <map>
 
-#include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/port_errors.hpp"
+#include "ingest/engine/recogniser.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "ingest/training/step_names.hpp"
+#include "line/digit.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
 #include "rules/metrics.hpp"
@@ -23,13 +25,13 @@ constexpr std::string_view kRowsKind = "rows";
 constexpr std::size_t kMostRowBytes = 2048, kMostCells = 64;
 constexpr double kWord = std::numeric_limits<double>::quiet_NaN();
 
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool letter(char c) { return line::alpha(c) || c == '_'; }
 
 // What a value can be called: "symbol_error", "clocks.sm", "temp(C)".
 bool names_value(std::string_view word) {
   return !word.empty() && letter(word.front()) && word.size() <= 64 &&
          std::ranges::all_of(word, [](char c) {
-           return letter(c) || (c >= '0' && c <= '9') || contains(std::string_view("-./()"), c);
+           return letter(c) || line::digit(c) || contains(std::string_view("-./()"), c);
          });
 }
 
@@ -37,7 +39,7 @@ bool names_value(std::string_view word) {
 bool counted_name(std::string_view word) {
   return word.size() >= 2 && word.size() <= 253 && letter(word.front()) &&
          word.find_first_of("0123456789") != word.npos && std::ranges::all_of(word, [](char c) {
-           return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+           return letter(c) || line::digit(c) || c == '-' || c == '.';
          });
 }
 
@@ -161,12 +163,11 @@ std::string known_name(const LabelledRow& row, std::string_view name) {
 // Parts of steps are told by ranks; what a card waits for is a counter.
 bool of_training(const LabelledRow& row) {
   return std::ranges::any_of(row.cells, [&](const LabelledRow::Cell& cell) {
-    const rules::PartName part = rules::part_name(cell.name);
     return meaning_of(cell.name).role == KeyRole::step ||
            figure_of(cell.name).figure != Figure::none ||
            contains(rules::loss_names(), cell.name) ||
            contains(rules::counter_names(), cell.name) ||
-           (row.nic.empty() && (part.waits || part.part != rules::StepPart::none));
+           (row.nic.empty() && rules::part_name(cell.name).of_step());
   });
 }
 
@@ -179,64 +180,52 @@ constexpr ReasonWord kReasonWords[] = {{"sw_thermal", "sw_thermal_slowdown"},
                                        {"power_brake", "hw_power_brake_slowdown"},
                                        {"hw_slowdown", "hw_slowdown"}};
 
-// Rows of one member, series by what they are of.
-class RowSeries final : public Kept {
- public:
-  void add(const LabelledRow& row, const Place& place, Reading& reading) {
-    for (const LabelledRow::Cell& cell : row.cells) {
-      if (std::isnan(cell.value)) {
-        if (!row.gpu.empty() && meant_for_throttling(cell.name)) reasons(row, cell, place, reading);
-        continue;
-      }
-      if (const std::string name = known_name(row, cell.name); !name.empty())
-        put(row, name, cell.unit, cell.value, place, reading);
-    }
-  }
-  void finish(Reading&) override {}
+bool meant_for_throttling(std::string_view name) {
+  return name.starts_with("throttle") || name.starts_with("clocks_event");
+}
 
- private:
-  static bool meant_for_throttling(std::string_view name) {
-    return name.starts_with("throttle") || name.starts_with("clocks_event");
-  }
+void put_value(const LabelledRow& row, const std::string& name, std::string_view unit, double value,
+               const Place& place, Reading& reading) {
+  SeriesRow key{.name = name};
+  if (is_unit_word(unit)) key.unit = unit.starts_with("Gb") ? std::string_view("Gbit/s") : unit;
+  if (!row.host.empty()) key.host = Host(row.host);
+  if (!row.gpu.empty()) key.gpu = std::string(row.gpu);
+  if (!row.nic.empty())
+    key.nic =
+        row.port.empty() ? std::string(row.nic) : std::string(row.nic).append("/").append(row.port);
+  key.clock = row.time.clock;
+  SeriesBook& book = reading.keep<SeriesBook>();
+  if (const SeriesBook::Index index = book.series(key); index != SeriesBook::kFull)
+    book.add(index, kNoValue, row.time.clock == Clock::none ? kNoValue : row.time.ns, value, place,
+             reading);
+}
 
-  void reasons(const LabelledRow& row, const LabelledRow::Cell& cell, const Place& place,
-               Reading& reading) {
-    std::string text(cell.text);
-    for (char& c : text)
-      c = c == '-' || c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    for (const ReasonWord& reason : kReasonWords)
-      put(row, std::string(reason.metric), {}, contains(text, reason.word) ? 1 : 0, place, reading);
-  }
-
-  void put(const LabelledRow& row, const std::string& name, std::string_view unit, double value,
-           const Place& place, Reading& reading) {
-    SeriesRow key{.name = name};
-    if (is_unit_word(unit)) key.unit = unit.starts_with("Gb") ? std::string_view("Gbit/s") : unit;
-    if (!row.host.empty()) key.host = Host(row.host);
-    if (!row.gpu.empty()) key.gpu = std::string(row.gpu);
-    if (!row.nic.empty())
-      key.nic = row.port.empty() ? std::string(row.nic)
-                                 : std::string(row.nic).append("/").append(row.port);
-    key.clock = row.time.clock;
-    SeriesBook& book = reading.keep<SeriesBook>();
-    if (const SeriesBook::Index index = book.series(key); index != SeriesBook::kFull)
-      book.add(index, kNoValue, row.time.clock == Clock::none ? kNoValue : row.time.ns, value,
-               place, reading);
-  }
-};
+void put_reasons(const LabelledRow& row, std::string_view text, const Place& place,
+                 Reading& reading) {
+  std::string words = lower(text);
+  std::ranges::replace(words, '-', '_');
+  for (const ReasonWord& reason : kReasonWords)
+    put_value(row, std::string(reason.metric), {}, contains(words, reason.word) ? 1 : 0, place,
+              reading);
+}
 
 Outcome read_row(const TextLine& line, Reading& reading) {
   LabelledRow row;
-  if (line::remark(line.raw) || !parse_labelled_row(line.raw, row) || of_training(row) ||
-      std::ranges::none_of(row.cells, [&](const LabelledRow::Cell& cell) {
-        return !std::isnan(cell.value) && !known_name(row, cell.name).empty();
-      }))
-    return {};
-  reading.keep<RowSeries>().add(row, line.place, reading);
-  if (!row.host.empty() && !row.nic.empty())
-    for (const LabelledRow::Cell& cell : row.cells)
-      reading.keep<PortErrors>().add(std::string(row.host), std::string(row.nic),
-                                     known_name(row, cell.name), cell.value, line.place);
+  if (line::remark(line.raw) || !parse_labelled_row(line.raw, row) || of_training(row)) return {};
+  std::vector<std::string> names;  // of the cells with a number; "": not known, or a word
+  for (const LabelledRow::Cell& cell : row.cells)
+    names.push_back(std::isnan(cell.value) ? std::string() : known_name(row, cell.name));
+  if (std::ranges::all_of(names, &std::string::empty)) return {};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const LabelledRow::Cell& cell = row.cells[i];
+    if (std::isnan(cell.value) && !row.gpu.empty() && meant_for_throttling(cell.name))
+      put_reasons(row, cell.text, line.place, reading);
+    if (names[i].empty()) continue;
+    put_value(row, names[i], cell.unit, cell.value, line.place, reading);
+    if (!row.host.empty() && !row.nic.empty())
+      reading.keep<PortErrors>().add(std::string(row.host), std::string(row.nic), names[i],
+                                     cell.value, line.place);
+  }
   return {true};
 }
 

@@ -73,14 +73,9 @@ bool number_with_unit(std::string_view token, double& value, std::string_view& u
   return metric_number(token, value, unit);
 }
 
-bool of_step_part(std::string_view name) {
-  const rules::PartName part = rules::part_name(name);
-  return part.waits || part.part != rules::StepPart::none;
-}
-
 // A time, an amount of memory or a rate; or a part of the step, whose unit the others may show.
 bool measures(std::string_view name, std::string_view unit) {
-  return unit.empty() ? says_unit(name) || of_step_part(name) : unit_of_figure(unit);
+  return unit.empty() ? says_unit(name) || rules::part_name(name).of_step() : unit_of_figure(unit);
 }
 
 // put(name, unit, value) for each figure of the line that is wanted.
@@ -149,7 +144,7 @@ std::size_t add_part_figures(std::string_view text, std::string_view unit, LineF
   each_figure(
       text,
       [](const std::string& name, std::string_view printed) {
-        return printed.empty() ? of_step_part(name) : ms_of(name, printed) > 0;
+        return printed.empty() ? rules::part_name(name).of_step() : ms_of(name, printed) > 0;
       },
       [&](const std::string& name, std::string_view printed, double value) {
         parts.push_back({name, printed, value});

@@ -101,10 +101,8 @@ std::vector<std::string> names_of(std::string_view heading, std::size_t values) 
       out.emplace_back(left.substr(0, cut));
       left.remove_prefix(std::min(cut + 1, left.size()));
     }
-    const bool parts = std::ranges::any_of(out, [](const std::string& name) {
-      const rules::PartName part = rules::part_name(name);
-      return part.waits || part.part != rules::StepPart::none;
-    });
+    const bool parts = std::ranges::any_of(
+        out, [](const std::string& name) { return rules::part_name(name).of_step(); });
     if (parts && out.size() == values) return out;
     out.clear();
   }

@@ -64,16 +64,11 @@ std::uint32_t StepRows::owner_of(const StepRow& row) {
   return last_owner_id_ = found->second;
 }
 
-bool StepRows::put(const StepRow& record, const Place& place, Reading& reading) {
-  const std::uint32_t owner = owner_of(record);
+bool StepRows::put(StepRow& row, const Place& place, Reading& reading) {
+  const std::uint32_t owner = owner_of(row);
   if (owner == 0xffffffff) return false;
-  StepRow counted;
-  numbered_ = numbered_ || record.step != kNoValue;
-  if (!numbered_ && tells_of_step(record)) {
-    counted = record;
-    counted.step = counted_[owner]++;
-  }
-  const StepRow& row = counted.step == kNoValue ? record : counted;
+  numbered_ = numbered_ || row.step != kNoValue;
+  if (!numbered_ && tells_of_step(row)) row.step = counted_[owner]++;
   SeriesBook& book = reading.keep<SeriesBook>();
   const std::int64_t time = row.time.clock == Clock::none ? kNoValue : row.time.ns;
   for (const StepRow::Cell& cell : row.cells) {

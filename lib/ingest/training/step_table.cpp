@@ -8,12 +8,14 @@
 #include <map>
 #include <set>
 
+#include "ingest/engine/events.hpp"
 #include "ingest/engine/port_errors.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_rows.hpp"
 #include "line/digit.hpp"
 #include "line/header_layout.hpp"
 #include "line/instance.hpp"
+#include "line/line.hpp"
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
@@ -119,8 +121,8 @@ Layout layout_of(std::string_view header, std::string_view base) {
     c.meaning = meaning_of(name);
     if (const std::size_t open = name.rfind('('); open != name.npos && name.ends_with(')')) {
       c.offset = line::offset_named(name.substr(open + 1, name.size() - open - 2));
-      if (c.offset && meaning_of(trimmed(name.substr(0, open))).role == KeyRole::time)
-        c.meaning = meaning_of(trimmed(name.substr(0, open)));
+      const KeyMeaning bare = meaning_of(trimmed(name.substr(0, open)));
+      if (c.offset && bare.role == KeyRole::time) c.meaning = bare;
     }
     // TensorBoard downloads one tag a file: run-<run>-tag-<tag>.csv
     if (c.meaning.role == KeyRole::amount)
