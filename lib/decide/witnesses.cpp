@@ -67,7 +67,6 @@ bool crash_of_any_process(const Finding& f, CauseKind kind) {
 
 Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
     : incident_(incident),
-      broken_(broken),
       heard_job_(incident.any_training_output || broken.any ||
                  std::ranges::any_of(incident.findings, error_of_program)) {
   for (const Finding& f : incident.findings) {

@@ -33,7 +33,6 @@ class Witnesses {
   bool links_break_everywhere() const;
 
   const Case& incident_;
-  const BrokenConnections& broken_;
   bool heard_job_;  // nothing that a machine tells is doubted where no word of the job is there
   const ExitFact* first_abort_ = nullptr;  // by its place in one log, or by time
   std::set<Host> killed_, crashed_;        // hosts on which a process ended so

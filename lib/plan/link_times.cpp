@@ -57,7 +57,13 @@ class Solve {
   }
   double effect(std::size_t unknown) const { return effect_[index(unknown)]; }
   double spread() const { return spread_; }
+  std::size_t unknowns() const { return of_.size(); }
   const std::vector<std::size_t>& pairs_of(std::size_t unknown) const { return of_[unknown]; }
+  // In deviations of an estimate from so many transfers.
+  double score(std::size_t unknown, double effect) const {
+    const double count = static_cast<double>(std::max<std::size_t>(1, of_[unknown].size()));
+    return effect / (spread_ / std::sqrt(count));
+  }
   // A pair as this one of its ends sees it, when the other is taken off.
   double seen_by(std::size_t unknown, std::size_t p) const { return residual(p) + effect(unknown); }
 
@@ -106,6 +112,45 @@ class Solve {
   std::vector<std::vector<std::size_t>> of_;
   VectorXd effect_;
   double spread_ = kLeastSpread;
+};
+
+// Who is slow with its partners. The fit proposes, the most certain first; each is then measured by
+// what those before it leave of its transfers. Where a very slow host's transfers have lost their
+// weight, the fit gives a part of them to a partner, and that one has nothing left here.
+struct Blame {
+  struct One {
+    std::size_t unknown;
+    double effect;
+    std::size_t slow;  // of its transfers
+  };
+  std::vector<One> hosts;
+  std::vector<double> effect;  // by unknown; 0: not blamed
+
+  Blame(const Solve& solve, const std::vector<Pair>& pairs, const LinkTimeParams& params)
+      : effect(solve.unknowns(), 0) {
+    const double least = std::log(params.factor);
+    const auto enough = [&](std::size_t u, double value) {
+      return value >= least && solve.score(u, value) >= params.threshold;
+    };
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t u = 0; u < effect.size(); ++u)
+      if (solve.pairs_of(u).size() >= params.of_a_host && enough(u, solve.effect(u)))
+        order.emplace_back(-solve.score(u, solve.effect(u)), u);
+    sort_rows(order);
+    for (const auto& [rank, u] : order) {
+      std::vector<double> seen;
+      for (const std::size_t p : solve.pairs_of(u)) seen.push_back(left_of(pairs[p]));
+      const double value = low_median_of(seen);
+      if (!enough(u, value)) continue;
+      const auto slow = static_cast<std::size_t>(
+          std::ranges::count_if(seen, [&](double one) { return one >= value / 2; }));
+      // Of few, all must be; of many, most.
+      if (3 * slow < 2 * seen.size() || (seen.size() < 4 && slow < seen.size())) continue;
+      effect[u] = value;
+      hosts.push_back({u, value, slow});
+    }
+  }
+  double left_of(const Pair& pair) const { return pair.y - effect[pair.from] - effect[pair.to]; }
 };
 
 bool each_way(std::span<const LinkTime> links, std::size_t hosts) {
@@ -200,28 +245,17 @@ LinkTimes attribute_link_times(std::span<const LinkTime> times, std::size_t host
   solve.run();
   out.spread = solve.spread();
   const double least = std::log(params.factor);
-  const std::size_t unknowns = two ? 2 * hosts : hosts;
-  std::vector<double> blamed(unknowns, 0);
-  for (std::size_t u = 0; u < unknowns; ++u) {
-    const auto& mine = solve.pairs_of(u);
-    const double effect = solve.effect(u);
-    const double score =
-        effect /
-        (out.spread / std::sqrt(static_cast<double>(std::max<std::size_t>(1, mine.size()))));
-    if (mine.size() < params.of_a_host || effect < least || score < params.threshold) continue;
-    std::size_t slow = 0;
-    for (const std::size_t p : mine) slow += solve.seen_by(u, p) >= effect / 2 ? 1 : 0;
-    // Of few, all must be; of many, most.
-    if (3 * slow < 2 * mine.size() || (mine.size() < 4 && slow < mine.size())) continue;
-    blamed[u] = effect;
+  Blame blame(solve, pairs, params);
+  for (const auto& [u, effect, slow] : blame.hosts) {
+    const std::size_t links_of = solve.pairs_of(u).size();
     out.hosts.push_back({u % hosts,
                          !two        ? SlowEnd::Side::both
                          : u < hosts ? SlowEnd::Side::sends
                                      : SlowEnd::Side::receives,
-                         std::exp(effect), score, slow, mine.size()});
+                         std::exp(effect), solve.score(u, effect), slow, links_of});
   }
   std::vector<double> over;
-  for (const Pair& pair : pairs) over.push_back(pair.y - blamed[pair.from] - blamed[pair.to]);
+  for (const Pair& pair : pairs) over.push_back(blame.left_of(pair));
   WholeHosts whole(links, over, hosts, std::max(least, params.threshold * out.spread));
   while (const auto one = whole.next()) {
     const std::size_t count = whole.links_of(one->first);

@@ -105,6 +105,20 @@ bool names_host(const LinkTimes& answer, std::size_t host) {
          std::find(answer.once.begin(), answer.once.end(), host) != answer.once.end();
 }
 
+// As far off as the weights give up on a transfer, a partner once got what the slow host was over.
+TEST(LinkTimes, AVerySlowHostLeavesNothingToItsPartner) {
+  for (const auto& [hosts, slow] : {std::pair<std::size_t, std::size_t>{9, 3}, {21, 12}, {29, 16}})
+    for (int hundredths = 200; hundredths < 300; ++hundredths) {
+      auto times = ring_and_trees(hosts);
+      for (LinkTime& t : times)
+        if (t.from == slow || t.to == slow) t.time *= hundredths / 100.0;
+      const LinkTimes answer = attribute_link_times(times, hosts);
+      ASSERT_EQ(answer.hosts.size(), 1u) << hosts << " hosts, " << hundredths;
+      EXPECT_EQ(answer.hosts[0].host, slow);
+      EXPECT_NEAR(answer.hosts[0].factor, hundredths / 100.0, 0.1);
+    }
+}
+
 // The passes of a ring, and of both trees, with up to 3 % between healthy links: a slow host is
 // named and no other, a slow link is named, or an end of it where its ends have no other link.
 RC_GTEST_PROP(LinkTimes, TheCulpritSurvivesThePasses, ()) {
