@@ -353,6 +353,9 @@ class LayoutLines {
     return std::ranges::all_of(places_, [](const auto& one) { return one.second.size() == 1; });
   }
 
+  // Before all ranks the same: the one machine, or the phase that they are in.
+  bool one_word() const { return hosts_.size() == 1; }
+
   bool are_hosts(bool ranks) const {
     if (hosts_.empty()) return false;
     if (!ranks && !std::ranges::all_of(hosts_, [](const auto& one) { return shaped(one.first); }))
@@ -433,6 +436,7 @@ HeaderLayout layout_of(std::string_view fields, const LayoutLines& lines) {
   else if (has_any(fields, "H"))
     out.hosts = out.local_ranks ||
                 lines.are_hosts(ranks || lines.number_behind_host() == HeaderNumber::rank);
+  out.claims = out.hosts && ranks && !has_any(fields, "h") && lines.one_word();
   if (has_any(fields, "P") && out.hosts && !ranks) out.number = lines.number_behind_host();
   if (has_any(fields, "N") && !ranks && lines.tasks()) out.number = HeaderNumber::task;
   if (!out.hosts && out.number == HeaderNumber::unknown && !ranks) return {};

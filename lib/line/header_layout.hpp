@@ -23,6 +23,7 @@ struct HeaderLayout {
   static constexpr std::size_t kMost = 28;
   std::array<char, kMost + 1> fields{};
   bool hosts = false;        // the words that may name machines do
+  bool claims = false;       // one word before all ranks: somebody else must know it
   bool local_ranks = false;  // ranks recur on several machines
   HeaderNumber number = HeaderNumber::unknown;
 
@@ -52,7 +53,7 @@ std::size_t message_begin(std::string_view text, const Header& header, std::size
 // A rank's number by its word, first in the text or next to a time: "[RANK 3] ", "(rank=3) ",
 // "Rank 3: ". Such a label is one in any file. Size 0: none; "[Rank 3] " of PyTorch's is none.
 struct RankLabel {
-  std::string_view host;  // "[bx-208 rank24] ", "(gx-07, rank 3) "
+  std::string_view host;  // "[bx-208 rank24] ", "(gx-07, rank 3) "; and "[warmup2 rank 3] "
   std::size_t used = 0;
   std::int64_t rank = 0;
 };

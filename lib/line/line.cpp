@@ -679,7 +679,7 @@ bool peel_rank_label(Cursor& c, Prefix& prefix) {
       !before_time(c.rest().substr(label.used)))
     return false;
   prefix.rank = Rank(label.rank);
-  if (!label.host.empty() && !prefix.host) prefix.host = Host(label.host);
+  if (!label.host.empty() && !prefix.host) prefix.claimed_host = Host(label.host);
   if (prefix.stream.empty()) prefix.stream = std::string(c.rest().substr(0, label.used));
   c.at += label.used;
   return true;
@@ -692,7 +692,7 @@ bool peel_layout(Cursor& c, const HeaderLayout& layout, Prefix& prefix) {
   const Header header = parse_header(c.rest());
   if (!header.view().starts_with(fields)) return false;
   if (has_any(fields, "T")) keep_time(prefix, header.time);
-  if (layout.hosts) prefix.host = Host(header.host);
+  if (layout.hosts) (layout.claims ? prefix.claimed_host : prefix.host) = Host(header.host);
   if (header.rank && has_any(fields, "Rrn")) {
     if (layout.local_ranks)
       prefix.local_rank = LocalRank(*header.rank);

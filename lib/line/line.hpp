@@ -22,6 +22,7 @@ struct Prefix {
   Timestamp time;                 // wall clock if there was one, else the boot clock
   std::optional<Timestamp> boot;  // a boot-relative time beside a wall-clock time
   std::optional<Host> host;
+  std::optional<Host> claimed_host;    // a word before the rank in a label: a machine, or a phase
   std::optional<std::string> address;  // Ray prints the node's IP
   std::optional<Rank> rank;            // global
   std::optional<LocalRank> local_rank;

@@ -240,11 +240,64 @@ std::string audited(const nlohmann::json& object) {
   return out;
 }
 
+constexpr std::size_t kLongestField = 4096, kLongestLines = 65'536;
+
+// A text, or a list of lines, as programs write a traceback. Empty: neither.
+std::string lines_of(const nlohmann::json& value) {
+  std::string out;
+  if (value.is_string() && value.get_ref<const std::string&>().size() <= kLongestLines)
+    return value.get<std::string>();
+  if (!value.is_array()) return {};
+  for (const auto& line : value) {
+    if (!line.is_string() || out.size() > kLongestLines) return {};
+    if (!out.empty() && !out.ends_with('\n')) out += '\n';
+    out += line.get_ref<const std::string&>();
+  }
+  return out;
+}
+
+// " key=value"; of an object its members, "error.type=OSError".
+void add_field(const std::string& key, const nlohmann::json& value, std::string& out) {
+  constexpr std::size_t kMostMembers = 8;
+  if (value.is_string() && value.get_ref<const std::string&>().size() <= kLongestField) {
+    out += fmt::format(" {}={}", key, value.get_ref<const std::string&>());
+  } else if (value.is_number() || value.is_boolean()) {
+    out += fmt::format(" {}={}", key, value.dump());
+  } else if (value.is_object() && value.size() <= kMostMembers) {
+    for (const auto& [name, member] : value.items())
+      if (!member.is_structured()) add_field(key + "." + name, member, out);
+  }
+}
+
+// What a logger keeps of an exception beside its message: the lines of the traceback.
+constexpr std::string_view kExceptions[] = {"exc_info",
+                                            "exc_text",
+                                            "exception",
+                                            "traceback",
+                                            "stack_trace",
+                                            "stacktrace",
+                                            "error.stack_trace",
+                                            "exc.stack",
+                                            "error.stack",
+                                            "trace",
+                                            "jsonPayload.exc_info",
+                                            "attributes.exception.stacktrace",
+                                            "_source.error.stack_trace",
+                                            "record.exception.text"};
+void add_exception(const nlohmann::json& object, std::string& message) {
+  for (const std::string_view path : kExceptions)
+    if (const nlohmann::json* found = at_path(object, path))
+      if (const std::string lines = lines_of(*found); !lines.empty() && !contains(message, lines)) {
+        message += '\n' + lines;
+        return;
+      }
+}
+
 // What happened is a word, as structlog and home-made loggers record it, and its fields stand
 // beside:
 // {"event": "step", "n": 9000, "loss": 2.58}, {"event": "exception", "exc": "OSError: ..."}.
 std::string happened(const nlohmann::json& object) {
-  constexpr std::size_t kMostFields = 48, kLongestField = 4096;
+  constexpr std::size_t kMostFields = 48;
   constexpr std::array<std::string_view, 6> kSteps{"step",      "train_step", "training_step",
                                                    "iteration", "iter",       "train_iter"};
   constexpr std::array<std::string_view, 5> kNumbers{"n", "num", "number", "index", "i"};
@@ -257,17 +310,18 @@ std::string happened(const nlohmann::json& object) {
         break;
       }
   std::size_t fields = 0;
+  std::string behind;
   for (const auto& [key, value] : object.items()) {
     const std::string_view name = key;
     if (contains(kEvents, name) || contains(kRecordKeys, name) || contains(kExportRanks, name) ||
         contains(kExportHosts, name) || ++fields > kMostFields)
       continue;
-    if (value.is_string() && value.get_ref<const std::string&>().size() <= kLongestField)
-      out += fmt::format(" {}={}", key, value.get_ref<const std::string&>());
-    else if (value.is_number() || value.is_boolean())
-      out += fmt::format(" {}={}", key, value.dump());
+    if (std::string lines = lines_of(value); contains(lines, '\n'))
+      behind += '\n' + lines;
+    else
+      add_field(key, value, out);
   }
-  return out;
+  return out + behind;
 }
 
 // "step 120" of a logger that keeps its figures beside the message: with them, as others print it.
@@ -303,7 +357,10 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   const std::string host = export_host(object, pod);
   if (!host.empty() && host.size() <= 253) prefix.host = Host(host);
   prefix.rank = export_rank(object);
-  if (!event) add_figures(object, message);
+  if (!event) {
+    add_figures(object, message);
+    add_exception(object, message);
+  }
   prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kExportStreams);
   const std::string unit = first_text(object, kExportUnits);
   if (unit == "kernel" || unit == "kern" || unit == "dmesg") {

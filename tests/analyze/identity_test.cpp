@@ -246,6 +246,38 @@ TEST(Jobs, FilesOfAnotherNumberAreAnotherJobs) {
   EXPECT_TRUE(facts.foreign(facts.members[1]));
 }
 
+// "[bx-208 rank24]", "[warmup2 rank24]"; "bx-208_compute_ms", "stage1_compute_ms".
+TEST(Ranks, AWordBesideThemIsAMachineThatSomethingElseKnows) {
+  const auto placed = [](const std::vector<std::pair<std::int64_t, std::string>>& claims,
+                         const std::string& known) {
+    Facts facts;
+    file(facts, "console.log");
+    if (!known.empty()) file(facts, known + "/dmesg.txt", "kernel-log", "kernel");
+    for (const auto& [rank, word] : claims) {
+      IdentityRow row;
+      row.place.member = 1;
+      row.source = "rank label";
+      row.host = Host(word);
+      row.rank = rank;
+      facts.identities.push_back(row);
+    }
+    SeriesRow column;
+    column.member = 1;
+    column.labels = "column=" + claims.front().second;
+    facts.series.push_back(column);
+    EventRow e;
+    e.place = {1, 9, 0, 0};
+    e.rank = Rank(claims.front().first);
+    facts.events.push_back(e);
+    resolve_identity(facts);
+    return name_of(facts.events[0].host) + "/" + name_of(facts.series[0].host);
+  };
+  EXPECT_EQ(placed({{3, "bx-208"}, {4, "bx-208"}}, "bx-208"), "bx-208/bx-208");
+  EXPECT_EQ(placed({{3, "warmup2"}, {4, "warmup2"}}, "bx-208"), "/");
+  EXPECT_EQ(placed({{3, "bx-208"}, {4, "bx-209"}}, ""), "bx-208/bx-208") << "shared out";
+  EXPECT_EQ(placed({{3, "train1"}, {4, "train1"}, {3, "train2"}}, ""), "/") << "one after another";
+}
+
 TEST(Ranks, ARankThatTimedOutProvesTheOthers) {
   Facts facts;
   file(facts, "console.log");

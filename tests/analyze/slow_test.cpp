@@ -174,12 +174,18 @@ TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
 TEST(Slow, WhereNobodyNamesTheZoneItBeganAtThatMinute) {
   Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);
-  const auto found = [&](Nanoseconds apart) {
+  const auto found = [&](Nanoseconds apart, bool at_work = true) {
     MetricOutlier held = outlier("gpu_hw_power_brake", "node-1/gpu3", "node-1", s.time[200] + apart,
                                  s.time[599] + apart);
     held.covered = held.outlier.end;
-    OutlierReport report = metrics({held});
+    MetricOutlier idle =
+        outlier("gpu_utilization", "node-1/gpu3", "node-1", held.outlier.start, held.outlier.end);
+    idle.outlier.side = rules::MetricSide::low;
+    idle.outlier.value = 0;
+    idle.outlier.crowd = 98;
+    OutlierReport report = at_work ? metrics({held}) : metrics({held, idle});
     report.start = s.time[0] + apart;
+    report.end = s.time[599] + apart;
     return slow_findings(facts, s, pace(s), {}, report, {}).at(0);
   };
   EXPECT_EQ(found(-8 * kHour).host, std::nullopt) << "the zone is known";
@@ -187,6 +193,10 @@ TEST(Slow, WhereNobodyNamesTheZoneItBeganAtThatMinute) {
   EXPECT_EQ(found(-8 * kHour).host, "node-1");
   EXPECT_EQ(found(-8 * kHour + 12 * kMinute).host, std::nullopt);
   EXPECT_EQ(found(-20 * kHour).host, std::nullopt);
+  EXPECT_EQ(found(-8 * kHour, false).host, std::nullopt) << "without work clocks are low";
+  EXPECT_EQ(found(-8 * kHour + 30 * kMinute).host, std::nullopt) << "zones are whole hours apart";
+  EXPECT_EQ(found(0).host, "node-1");
+  EXPECT_EQ(found(-3 * kMinute - 30 * kSecond).host, std::nullopt) << "one clock, another minute";
 }
 
 TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {

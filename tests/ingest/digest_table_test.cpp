@@ -76,6 +76,21 @@ TEST(DigestTable, ImagesAreNoResults) {
   EXPECT_EQ(told(text), "");
 }
 
+// Commits, shards and files are of a machine: nobody computed them. Nor is a device odd where all
+// of its machine come to the same other result.
+TEST(DigestTable, FilesAndDriversAreNoResults) {
+  std::string files = "host,shard,md5\n", drivers = "host,gpu,batch,crc32\n";
+  for (int check = 0; check < 3; ++check)
+    for (int host = 0; host < 20; ++host)
+      for (int gpu = 0; gpu < 2; ++gpu) {
+        const std::string digest = (host == 5 ? "deadbee" : "a1b2c3d") + std::to_string(check);
+        if (gpu == 0) files += fmt::format("n{},{},{}\n", host, check, digest);
+        drivers += fmt::format("n{},{},{},{}\n", host, gpu, check, digest);
+      }
+  EXPECT_EQ(told(files), "read as metrics-table");
+  EXPECT_EQ(told(drivers), "");
+}
+
 TEST(DigestTable, SecondsAreNoDigests) {
   std::string text = "timestamp,node,gpu,clock\n";
   for (int i = 0; i < 40; ++i) text += fmt::format("1775110{:03},n{},0,1915\n", i, i % 8);

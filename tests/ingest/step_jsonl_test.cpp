@@ -321,6 +321,19 @@ TEST(StepJsonl, ErrorsBetweenTheRecords) {
   ASSERT_EQ(rows.events.size(), 1u);
   EXPECT_EQ(rows.events[0].event_class, "fs_stale_handle");
   EXPECT_EQ(rows.events[0].place.line, 21u);
+  const std::string steps = text.substr(0, text.rfind('{', text.size() - 2));
+  const Rows raised = read_records(
+      steps +
+          R"({"event": "exception", "time": 1793851226.0, "rank": 5, "traceback": )"
+          R"("Traceback (most recent call last):\n  File \"/w/a.py\", line 4, in f\nKeyError: 'k'"})"
+          "\n",
+      "steps.jsonl");
+  ASSERT_EQ(raised.raised(), (std::vector<std::string>{"KeyError: 'k'"}));
+  EXPECT_EQ(raised.tracebacks[0].rank, Rank(5));
+  const Rows bare = read_records(steps + R"({"rank": 3, "exc": "OSError: Stale file handle: '/a'"})"
+                                         "\n",
+                                 "steps.jsonl");
+  EXPECT_EQ(bare.events.size(), 1u);
 }
 
 }  // namespace

@@ -184,8 +184,8 @@ TEST(StepTable, ColumnsOfMachinesAndPortsThatTakeErrors) {
       "time,step,gx1_compute_ms,gx2_compute_ms,gx3_compute_ms\n1795232510,1,10,11,24\n"
       "1795232512,2,10,12,25\n",
       "timers.csv");
-  EXPECT_EQ(wide.points("compute_ms", "gx3").values, (std::vector<double>{24, 25}));
-  EXPECT_EQ(wide.points("compute_ms", "gx1").values, (std::vector<double>{10, 10}));
+  EXPECT_EQ(wide.points("compute_ms", "column=gx3").values, (std::vector<double>{24, 25}));
+  EXPECT_EQ(wide.points("compute_ms", "column=gx1").values, (std::vector<double>{10, 10}));
   const Rows ports = read_records(
       "host,dev,SymbolErrorCounter,PortXmitWait\nn1,mlx5_0,0,7\nn1,mlx5_1,0,7\n"
       "n2,mlx5_0,48211,7\nn2,mlx5_1,0,7\n",

@@ -110,6 +110,25 @@ TEST(Traceback, DockerRecords) {
   EXPECT_EQ(rows.tracebacks[0].file, "/w/a.py");
 }
 
+// Loggers keep it beside the message, as one text or as a list of lines.
+TEST(Traceback, FieldsOfAJsonRecord) {
+  const std::string text =
+      R"("Traceback (most recent call last):\n  File \"/w/a.py\", line 4, in f\nKeyError: 'k'")";
+  const std::string list =
+      R"(["Traceback (most recent call last):", "  File \"/w/a.py\", line 4, in f", "KeyError: 'k'"])";
+  for (const std::string& field :
+       {"\"message\": " + text, "\"message\": \"gave up\", \"exc_info\": " + text,
+        "\"message\": \"gave up\", \"traceback\": " + list,
+        "\"msg\": \"gave up\", \"error\": {\"kind\": \"KeyError\", \"stack\": " + text + "}",
+        "\"event\": \"exception\", \"trace\": " + list}) {
+    const auto rows = read_text(R"({"time":"2026-11-21T03:19:38.5Z","rank":5,)" + field + "}\n");
+    ASSERT_EQ(rows.raised(), (Raised{"KeyError: 'k'"})) << field;
+    EXPECT_EQ(rows.tracebacks[0].file, "/w/a.py") << field;
+    EXPECT_EQ(rows.tracebacks[0].rank, Rank(5)) << field;
+    EXPECT_EQ(rows.tracebacks[0].time.clock, Clock::utc) << field;
+  }
+}
+
 TEST(Traceback, ChainsKeepTheFirst) {
   for (const char* connector :
        {"During handling of the above exception, another exception occurred:",

@@ -86,9 +86,11 @@ TEST(HeaderLayout, AMachineAndItsRankBetweenBracketsAreALabel) {
     const Line line = peel(std::string(label) + "CUDA error");
     EXPECT_EQ(line.message, "CUDA error") << label;
     EXPECT_EQ(line.prefix.rank, Rank(24)) << label;
-    EXPECT_TRUE(line.prefix.host) << label;
+    EXPECT_TRUE(line.prefix.claimed_host) << label;
+    EXPECT_FALSE(line.prefix.host) << "other sources must know it: " << label;
   }
-  EXPECT_FALSE(peel("[step-12 rank 3] CUDA error").prefix.host) << "what is counted is no machine";
+  EXPECT_FALSE(peel("[step-12 rank 3] CUDA error").prefix.claimed_host)
+      << "what is counted is no machine";
 }
 
 TEST(HeaderLayout, OthersAreThoseOfMostLinesOfAFile) {

@@ -17,6 +17,7 @@ namespace culprit::analyze {
 
 namespace {
 
+constexpr std::string_view kClaim = "rank label", kColumn = "column=";
 constexpr std::uint64_t kSmallFile = 16'384;
 constexpr std::size_t kMostOriginals =
     16;  // of one text: each further file is held against all of them
@@ -182,6 +183,7 @@ class Resolution {
     order_members();
     learn_names();
     attribute_members();
+    settle_claims();
     learn_addresses();
     find_world_size();
     collect_ranks();
@@ -230,7 +232,8 @@ class Resolution {
       names_.learn_address(name, names_.canonical(node));
     }
     for (const auto& e : facts_.events) learn(e.host);
-    for (const auto& i : facts_.identities) learn(i.host);
+    for (const auto& i : facts_.identities)
+      if (i.source != kClaim) learn(i.host);
     for (const auto& c : facts_.clocks) learn(c.host);
     for (const auto& x : facts_.exits) learn(x.host);
     for (const auto& s : facts_.series)
@@ -532,6 +535,41 @@ class Resolution {
           m.host = *it->second.begin();
           m.attribution = "the rest of its archive";
         }
+  }
+
+  // "[bx-208 rank24]" places a rank, "[warmup2 rank24]" does not: the word is a machine where
+  // something else knows it, or where several such words share the ranks of a file among them.
+  void settle_claims() {
+    std::map<MemberId, std::map<std::int64_t, std::set<Host>>> claimed;
+    for (const IdentityRow& i : facts_.identities)
+      if (i.source == kClaim && i.rank && i.host) claimed[i.place.member][*i.rank].insert(*i.host);
+    const auto shared_out = [&](MemberId member) {
+      std::set<Host> words;
+      for (const auto& [rank, of] : claimed[member]) {
+        if (of.size() > 1) return false;
+        words.insert(*of.begin());
+      }
+      return words.size() > 1;
+    };
+    std::set<MemberId> maps;
+    for (const auto& [member, ranks] : claimed)
+      if (shared_out(member)) maps.insert(member);
+    for (IdentityRow& i : facts_.identities) {
+      if (i.source != kClaim || !i.host) continue;
+      if (names_.known(*i.host) || maps.contains(i.place.member)) {
+        names_.learn(*i.host);
+        i.source = "rank map";
+      } else {
+        i.host.reset();
+      }
+    }
+    // The same of columns: "tesla1_compute_ms", "stage1_compute_ms".
+    for (SeriesRow& s : facts_.series)
+      if (!s.host && s.labels.starts_with(kColumn))
+        if (const std::string name =
+                s.labels.substr(kColumn.size(), s.labels.find(',') - kColumn.size());
+            names_.known(name))
+          s.host = Host(name);
   }
 
   std::optional<Host> host_of(const std::optional<Host>& printed, const Place& place) const {

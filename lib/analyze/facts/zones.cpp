@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMostSources = 1'000;  // each file is held against all of them
 // Two logs of one job need not overlap; no zone is nearer to UTC than an hour.
 constexpr Nanoseconds kApart = 45 * kMinute;
+constexpr Nanoseconds kGuessed = 10 * kMinute;  // not good for ordering within minutes
 
 // "Asia/Singapore" and "+08:00" are one.
 bool same_zone(const line::Zone& a, const line::Zone& b) {
@@ -318,8 +319,9 @@ void Zones::by_file_times(const Facts& facts) {
   }
 }
 
-// The other way round: logs of machines without a zone, and a job whose output has one. Faults that
-// several machines report at one moment are what ended it, a whole number of hours away.
+// The other way round: logs of machines without a zone, and a job whose output has one. One fault
+// that several machines report at one moment is what ended it, a whole number of hours away. As it
+// is that end which fixed the zone, the end is no proof of the fault.
 void Zones::by_faults_of_machines(Facts& facts) {
   constexpr Nanoseconds kBefore = 3 * kMinute, kBehind = 45 * kSecond;  // transfers are retried
   constexpr Nanoseconds kWesternmost = -12 * kHour;
@@ -339,7 +341,8 @@ void Zones::by_faults_of_machines(Facts& facts) {
         e.severity >= Severity::distributed && m != nullptr && !of_machine(*m))
       see(e.time);
   if (ends.empty()) return;
-  std::map<Nanoseconds, std::set<std::string>> votes;  // shift -> machines
+  using Fault = std::pair<std::string, Nanoseconds>;                  // class, end that it meets
+  std::map<Nanoseconds, std::map<Fault, std::set<std::string>>> met;  // shift -> machines
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (e.role != Role::root || e.severity < Severity::warning || !e.host || m == nullptr ||
@@ -353,11 +356,17 @@ void Zones::by_faults_of_machines(Facts& facts) {
       const Nanoseconds whole = rounded(shift, kHour);
       if (shift - whole >= -kBefore && shift - whole <= kBehind && whole >= kWesternmost &&
           whole <= kFarthestZone)
-        votes[whole].insert(*e.host);
+        met[whole][{e.event_class, rounded(end, 2 * kBefore)}].insert(*e.host);
     }
   }
+  std::map<Nanoseconds, std::set<std::string>> votes;
+  for (const auto& [shift, faults] : met)
+    votes[shift] = std::ranges::max_element(faults, {}, [](const auto& fault) {
+                     return fault.second.size();
+                   })->second;
   const Winner machines = winner(votes);
   if (!machines.clear(kLeastHosts)) return;
+  machines_guessed_ = true;
   written_by_machines_ = machines.offset;
   if (machines.offset != 0)
     facts.notes.push_back(
@@ -459,7 +468,8 @@ void Zones::guess(Facts& facts) {
   Nanoseconds shift = rounded(local.high - utc.high, kHour / 2);
   if (std::abs(shift) < 3 * kHour) shift = rounded(shift, kHour);
   if (std::abs(shift) > kFarthestZone) return;  // times of other days: nothing to compare with
-  job_ = {line::Zone::fixed(shift), 10 * kMinute, false};
+  job_ = {line::Zone::fixed(shift), kGuessed, false};
+  facts.zone_moved = true;
   facts.notes.push_back(say(Phrase::zones_moved));
 }
 
@@ -485,7 +495,9 @@ void Zones::choose_for_members(const Facts& facts) {
              : of_machines                       ? &*of_machines
              : !m.host                           ? of_all  // sacct of the site
                                                  : nullptr;
-    if (zone != nullptr) of_member_[m.id] = {*zone, 0, true};
+    if (zone == nullptr) continue;
+    const bool guessed = machines_guessed_ && of_machines && zone == &*of_machines;
+    of_member_[m.id] = {*zone, guessed ? kGuessed : 0, !guessed};
   }
 }
 

@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "analyze/facts/job_life.hpp"
-#include "analyze/facts/zone_joins.hpp"
 #include "analyze/metrics/crowd.hpp"
+#include "analyze/pace/held_since.hpp"
 #include "model/address.hpp"
 #include "model/contains.hpp"
 #include "model/ranges.hpp"
@@ -101,6 +101,7 @@ class Joined {
         outliers_(metrics.outliers),
         readings_(metrics.readings),
         metrics_start_(metrics.start),
+        metrics_end_(metrics.end),
         metrics_bin_(metrics.bin),
         job_hosts_(readings_.empty() && outliers_.empty() ? std::vector<Host>()
                                                           : hosts_of_job(facts)),
@@ -391,33 +392,19 @@ class Joined {
     for (const MetricOutlier& o : readings_)
       if (!o.evidence.empty() && may_explain(o, start, end, later)) add_metric(leads, o);
     if (leads.empty() && later && (!start || !facts_.zone_known))
-      for (const MetricOutlier* o : held_since(start)) add_metric(leads, *o);
+      for (const MetricOutlier* o : held(start)) add_metric(leads, *o);
   }
 
-  // Where nothing ties the clock of the steps to that of the metrics: what holds devices of one
-  // machine down, began while the metrics were taken and lasts to their end. Where the steps tell
-  // when they became slow, it began at that minute in some zone.
-  std::vector<const MetricOutlier*> held_since(const std::optional<Nanoseconds>& start) const {
-    constexpr Nanoseconds kZoneStep = 30 * kMinute;
-    constexpr double kFarOut = 8;  // deviations, of what else a machine has to do
-    const Nanoseconds slack = std::max<Nanoseconds>(5 * kMinute, 2 * metrics_bin_);
-    std::vector<const MetricOutlier*> out;
-    for (const MetricOutlier& o : outliers_) {
-      if (o.known == nullptr || of_another_job(o) || o.host.empty()) continue;
-      const bool busy = start && o.known->entity == "host" && o.outlier.score >= kFarOut;
-      if (!o.known->slows && !busy) continue;
-      if (o.outlier.start <= metrics_start_ + std::max(kMinute, metrics_bin_) ||
-          o.outlier.end + slack < o.covered)
-        continue;
-      if (start) {
-        const Nanoseconds apart = *start - o.outlier.start;
-        const Nanoseconds zone = rounded(apart, kZoneStep);
-        if (std::abs(apart - zone) > slack || std::abs(zone) > kFarthestZone) continue;
-      }
-      if (!out.empty() && out.front()->host != o.host) return {};
-      out.push_back(&o);
+  std::vector<const MetricOutlier*> held(const std::optional<Nanoseconds>& start) const {
+    const auto known = [](Nanoseconds t) { return t != kNoValue; };
+    const auto first = std::ranges::find_if(steps_.time, known);
+    const auto of_job = [&](const Host& host) { return job_hosts_.empty() || ours(host); };
+    HeldSearch search{outliers_, metrics_start_, metrics_end_, metrics_bin_, start, {}, {}, of_job};
+    if (first != steps_.time.end() && !facts_.zone_moved) {
+      search.first_step = *first;
+      search.last_step = *std::ranges::find_if(steps_.time.rbegin(), steps_.time.rend(), known);
     }
-    return out;
+    return held_since(search);
   }
 
   bool ours(const Host& host) const {
@@ -629,7 +616,8 @@ class Joined {
   const FailSlow& report_;
   std::span<const OwnWork> own_;
   std::span<const MetricOutlier> outliers_, readings_;
-  const Nanoseconds metrics_start_, metrics_bin_;  // first sample; grain of what stands out
+  const Nanoseconds metrics_start_, metrics_end_;  // first and last sample
+  const Nanoseconds metrics_bin_;                  // grain of what stands out
   const std::vector<Host> job_hosts_;              // sorted; empty: not known
   bool metrics_name_ours_ = false;                 // some of them
   bool compared_;

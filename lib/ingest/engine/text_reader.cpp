@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostNodesOfALine = 256;
 constexpr std::size_t kAssemblersAtOnce = 256;
+constexpr std::size_t kMostClaims = 10'000;
 constexpr std::uint64_t kClocksPerMember = 4'096;
 constexpr std::size_t kPartialBytes = 64 * 1024;
 constexpr std::size_t kWaitingAtOnce = 64;
@@ -339,9 +340,25 @@ bool TextReader::count_suppressed(const TextLine& line, const rules::Match& matc
          storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line);
 }
 
+// Whether the word before a rank is a machine, what else the bundle says of machines decides.
+void TextReader::keep_claim(const TextLine& line) {
+  const line::Prefix& prefix = line.line.prefix;
+  if (prefix.rank && claims_.size() < kMostClaims &&
+      claims_.emplace(*prefix.claimed_host, *prefix.rank).second)
+    reading_.sink.put(IdentityRow{.place = line.place,
+                                  .source = "rank label",
+                                  .host = prefix.claimed_host,
+                                  .rank = number_of(*prefix.rank)});
+}
+
 void TextReader::look(const TextLine& line, const Candidate* candidate) {
+  if (contains(line.line.message, '\n')) {
+    const line::Line told = line.line;
+    return look_at_each(line.place, told.message, told.prefix);
+  }
   trouble_ = false;
   if (!waiting_.empty()) settle_waiting(line);
+  if (line.line.prefix.claimed_host) keep_claim(line);
   if (join_partial(line)) return;
   if (feed_assemblers(line)) {
     if (candidate != nullptr)
@@ -507,19 +524,25 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
 
 void TextReader::record(const Place& place, std::string_view text, const line::Prefix& told) {
   ++lines_;
+  look_at_each(place, text, told);
+}
+
+// A record may hold a whole traceback: each line of it has what the record says of itself.
+void TextReader::look_at_each(const Place& place, std::string_view text, const line::Prefix& told) {
   const auto complete = [&](line::Line& line) {
     line::Prefix& prefix = line.prefix;
     // Both are true; the record's has a date and a zone.
-    if (prefix.time.clock != Clock::utc) {
+    if (prefix.time.clock != Clock::utc && told.time.clock != Clock::none) {
       if (prefix.time.clock == Clock::boot && !prefix.boot) prefix.boot = prefix.time;
       prefix.time = told.time;
     }
     if (!prefix.host) prefix.host = told.host;
+    if (!prefix.rank) prefix.rank = told.rank;
     if (prefix.stream.empty()) prefix.stream = told.stream;
     prefix.kernel = prefix.kernel || told.kernel;
     if (prefix.unit.empty()) prefix.unit = told.unit;
   };
-  for (std::size_t at = 0; at <= text.size();) {  // a record may hold a whole traceback
+  for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view raw = text.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
     at = end + 1;

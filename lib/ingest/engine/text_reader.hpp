@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ class TextReader {
   bool judge_joined(const Partial& partial, std::uint64_t last_line);
   bool join_partial(const TextLine& line);
   void look(const TextLine& line, const Candidate* candidate);
+  void look_at_each(const Place& place, std::string_view text, const line::Prefix& told);
   Outcome ask_recognisers(const RecogniserSet& wanted, const TextLine& line);
+  void keep_claim(const TextLine& line);
   void keep_event(const TextLine& line, const rules::Match& match);
   void keep_event_of_each(EventRow row);
   bool count_suppressed(const TextLine& line, const rules::Match& match);
@@ -71,6 +74,7 @@ class TextReader {
   line::Line peeled_;     // the line being read
   Candidate every_line_;  // for the recognisers that see all of a text of this kind
   StormFolder storms_;
+  std::set<std::pair<Host, Rank>> claims_;
   // What tells the lines of one process from those of others in the same pipe.
   struct Stream {
     explicit Stream(const line::Prefix& prefix)

@@ -58,7 +58,10 @@ struct DigestColumns {
   std::vector<std::size_t> checks, digests;  // which work it was; what came of it
   bool twice = false;                        // "hash_run,hash_replay": two results of one row
 
-  bool good() const { return count > 0 && (!checks.empty() || twice) && !digests.empty(); }
+  // Files, commits and shards have digests by machine, too: a computation has a device or a rank.
+  bool good() const {
+    return count > 0 && (device || rank) && (!checks.empty() || twice) && !digests.empty();
+  }
 };
 
 // header: empty where the table has none.
@@ -173,9 +176,17 @@ class DigestTable {
     if (compared < kFewestChecks || (!twice_ && results.size() < kFewestChecks) ||
         odd.size() * kOneOf > devices_.size())
       return;
+    // Another driver or library makes all devices of a machine differ alike: none of them is odd.
+    std::map<std::string_view, std::pair<std::size_t, std::size_t>> by_host;  // all, odd
+    for (auto device = devices_.begin(); device != devices_.end(); ++device) {
+      auto& [all, differ] = by_host[host_of(*device)];
+      ++all;
+      differ += odd.contains(device);
+    }
     for (const auto& [device, seen] : odd) {
       const auto& [times, place] = seen;
-      if (times < kFewestChecks) continue;
+      const auto& [all, differ] = by_host[host_of(*device)];
+      if (times < kFewestChecks || (all > 1 && differ == all)) continue;
       const std::size_t cut = std::min(device->find(' '), device->size());
       line::Line said;
       said.prefix.host = Host(device->substr(0, cut));
@@ -197,6 +208,9 @@ class DigestTable {
     std::string digest;
     Place place;
   };
+  static std::string_view host_of(std::string_view device) {
+    return device.substr(0, device.find(' '));
+  }
   static std::string usual_of(const std::vector<Row>& rows) {
     std::map<std::string_view, std::size_t> counts;
     for (const Row& row : rows) ++counts[row.digest];

@@ -1,9 +1,8 @@
 // JSON lines of step metrics: what home-made loops write for each rank, and the history that wandb
 // exports.
-#include "ingest/engine/events.hpp"
 #include "ingest/engine/record_text.hpp"
+#include "ingest/engine/remarks.hpp"
 #include "ingest/training/step_object.hpp"
-#include "line/line.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -50,9 +49,7 @@ class JsonlStepReader final : public RecordReader {
     if (place.line == 1 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     Outcome out = objects_.read(raw, place, reading);
     if (speaks(raw, out.used)) {
-      line::Line said = line::peel(raw);
-      if (said.message.starts_with('{')) said.message = raw;
-      put_said(place, said, reading.text_kind, reading);
+      reading.keep<Remarks>().hear(raw, place, reading);
       out.used = true;
     }
     return out;
@@ -62,9 +59,7 @@ class JsonlStepReader final : public RecordReader {
   // Beside its numbers a program records how it failed, and what it prints by itself.
   static bool speaks(std::string_view raw, bool numbers) {
     if (contains(raw, "rror") || contains(raw, "RROR") || contains(raw, "xception")) return true;
-    return !numbers && !raw.empty() &&
-           (!raw.starts_with('{') || contains(raw, "\"event\"") || contains(raw, "\"msg\"") ||
-            contains(raw, "\"message\""));
+    return !numbers && !raw.empty();
   }
 
   StepObjects objects_;

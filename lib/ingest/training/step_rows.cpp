@@ -28,18 +28,17 @@ void DeviceWords::name(StepOwner& owner) {
     owner.labels = "port=" + port;
 }
 
-std::uint32_t StepRows::slot(std::string_view name, std::string_view unit, std::string_view labels,
-                             std::string_view host) {
+std::uint32_t StepRows::slot(std::string_view name, std::string_view unit,
+                             std::string_view labels) {
   std::string key(name);
-  if (!unit.empty() || !labels.empty() || !host.empty())
-    key.append(1, '\0').append(unit).append(1, '\0').append(labels).append(1, '\0').append(host);
+  if (!unit.empty() || !labels.empty())
+    key.append(1, '\0').append(unit).append(1, '\0').append(labels);
   if (const auto found = slot_of_.find(key); found != slot_of_.end()) return found->second;
   if (slots_.size() >= kMostSlots) return kNoSlot;
   Slot slot;
   slot.key.name = name;
   slot.key.unit = unit;
   slot.key.labels = labels;
-  if (!host.empty()) slot.key.host = Host(host);
   slot.figure = figure_of(name);
   slot.part = rules::part_name(name).part != rules::StepPart::none;
   slots_.push_back(std::move(slot));
@@ -80,7 +79,7 @@ bool StepRows::put(StepRow& row, const Place& place, Reading& reading) {
         SeriesRow key = slot.key;
         key.rank = row.owner.rank;
         key.local_rank = row.owner.local_rank;
-        if (!key.host) key.host = row.owner.host;
+        key.host = row.owner.host;
         key.gpu = row.owner.gpu;
         key.nic = row.owner.nic;
         if (!row.owner.labels.empty())

@@ -55,10 +55,9 @@ class StepRows {
   // framework: of the progress rows; "" = the records are no progress.
   explicit StepRows(std::string_view framework) : framework_(framework) {}
 
-  // A name of numbers, to be asked for once a column. host: of all numbers of that name, whoever
-  // the record is of.
+  // A name of numbers, to be asked for once a column.
   std::uint32_t slot(std::string_view name, std::string_view unit = {},
-                     std::string_view labels = {}, std::string_view host = {});
+                     std::string_view labels = {});
   const std::string& name(std::uint32_t slot) const { return slots_[slot].key.name; }
   // A step that nobody numbers gets its number. False: too many series; some samples of the row may
   // have been kept.

@@ -8,14 +8,13 @@
 #include <map>
 #include <set>
 
-#include "ingest/engine/events.hpp"
 #include "ingest/engine/port_errors.hpp"
 #include "ingest/engine/record_text.hpp"
+#include "ingest/engine/remarks.hpp"
 #include "ingest/training/step_rows.hpp"
 #include "line/digit.hpp"
 #include "line/header_layout.hpp"
 #include "line/instance.hpp"
-#include "line/line.hpp"
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
@@ -68,7 +67,7 @@ struct StepColumn {
   enum class Kind : unsigned char { value, text, skipped };
   KeyMeaning meaning;
   Kind kind = Kind::value;
-  std::string name, labels, host;          // host: "node7_compute_ms" among others of its kind
+  std::string name, labels;
   std::optional<Nanoseconds> offset;       // "time(PST)"
   std::uint32_t slot = StepRows::kNoSlot;  // for cells with this unit
   std::string unit;
@@ -85,8 +84,8 @@ struct Layout {
   bool calls() const { return operation != kNone && bytes != kNone && time; }
 };
 
-// "tesla1_compute_ms", "tesla2_compute_ms" ...: a column a machine.
-void name_hosts(Layout& layout) {
+// "tesla1_compute_ms", "tesla2_compute_ms" ...: a column a machine, if anything else knows it.
+void label_columns(Layout& layout) {
   constexpr std::size_t kFewest = 3;
   const auto cut = [](const StepColumn& c) {
     const std::size_t end = c.name.find_first_of("_:/. ");
@@ -104,7 +103,7 @@ void name_hosts(Layout& layout) {
   for (StepColumn& c : layout.columns)
     if (const std::size_t end = cut(c); end != std::string::npos)
       if (const std::string name = c.name.substr(end + 1); hosts[name].size() >= kFewest) {
-        c.host = c.name.substr(0, end);
+        c.labels = "column=" + c.name.substr(0, end);
         c.name = name;
       }
 }
@@ -159,7 +158,7 @@ Layout layout_of(std::string_view header, std::string_view base) {
     }
     out.columns.push_back(std::move(c));
   });
-  name_hosts(out);
+  label_columns(out);
   return out;
 }
 
@@ -251,7 +250,7 @@ class StepTableReader final : public RecordReader {
     if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) {
       // What a loop prints behind its rows as it dies is no row, and the rules have to hear it.
-      put_said(place, line::peel(raw), reading.text_kind, reading);
+      reading.keep<Remarks>().hear(raw, place, reading);
       return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
     }
     if (row_.cells.empty()) return {};
@@ -270,7 +269,7 @@ class StepTableReader final : public RecordReader {
     text_.resize(layout_.columns.size());
     for (StepColumn& column : layout_.columns)
       if (column.kind == StepColumn::Kind::value)
-        column.slot = rows_.slot(column.name, {}, column.labels, column.host);
+        column.slot = rows_.slot(column.name, {}, column.labels);
     return {true};
   }
 
@@ -376,7 +375,7 @@ class StepTableReader final : public RecordReader {
       return;
     if (unit != column.unit) {
       column.unit = unit;
-      column.slot = rows_.slot(column.name, unit, column.labels, column.host);
+      column.slot = rows_.slot(column.name, unit, column.labels);
     }
     if (column.slot == StepRows::kNoSlot) {
       problem_ = "series.too_many";
