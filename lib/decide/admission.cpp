@@ -161,6 +161,20 @@ bool another_crash(const Setting& s, const Finding& f, CauseKind kind) {
   return kind == CauseKind::crash && f.ranks.empty() && f.host && over_for_days(s, f);
 }
 
+// A setting of another machine explains what was reported of that one.
+bool explained_elsewhere(const Setting& s, const Finding& f) {
+  const auto& all = s.incident.findings;
+  return std::ranges::any_of(all, [&](const Finding& setting) {
+    if (setting.outcome != Outcome::fired || kind_of(setting) != CauseKind::environment ||
+        setting.hosts.size() != 1 || setting.hosts == f.hosts)
+      return false;
+    return std::ranges::any_of(all, [&](const Finding& effect) {
+      return effect.outcome == Outcome::fired && effect.hosts == setting.hosts &&
+             leads_to(setting, effect.event_class);
+    });
+  });
+}
+
 // The machine's own log has a time, and nothing that the job printed: before, during, after? What
 // the job itself says of its end is then the better answer. Memory runs out for any program.
 Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
@@ -168,11 +182,11 @@ Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
   const bool of_a_machine =
       (of_machine(f, kind) && f.origin != Origin::any) || another_crash(s, f, kind);
   if (!of_a_machine || !f.start || s.moments.first_consequence || c.job_end || c.job_start ||
-      c.last_progress || corroborated(s, f, kind))
+      c.last_progress)
     return std::nullopt;
-  if (!over_for_days(s, f) && !(kind == CauseKind::resource && s.broken.any) &&
-      !s.broken.job_names_root && !s.broken.name_another(f))
-    return std::nullopt;
+  const bool no_part = over_for_days(s, f) || (kind == CauseKind::resource && s.broken.any) ||
+                       s.broken.job_names_root || s.broken.name_another(f);
+  if (!explained_elsewhere(s, f) && (corroborated(s, f, kind) || !no_part)) return std::nullopt;
   return say(Phrase::job_without_times);
 }
 

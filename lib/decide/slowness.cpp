@@ -76,15 +76,13 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   const double factor = slow_of(f).factor;
   const bool over = slow_of(f).over;
   const bool hardware = slow_of(f).hardware.value_or(false);
-  const bool isolate = !over && hardware && f.host && !slow_of(f).against_peers &&
-                       f.confidence >= confidence::kSlowHardware;
-  v.action = isolate ? Action::isolate : Action::mitigate;
+  v.action = Action::mitigate;  // it goes on meanwhile, and what to do has a price
   v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
                                                                           : Precision::exact;
   std::vector<std::string> because{f.id};
   for (const std::string& id : f.leads_to)
     if (because.size() < 5) because.push_back(id);
-  if (f.host && (isolate || f.subject.kind == SubjectKind::host))
+  if (f.host && f.subject.kind == SubjectKind::host)
     target(v, {SubjectKind::host, *f.host}, f.confidence, because);
   const bool machines = !f.host && f.hosts.size() > 1 && hardware;
   for (const Host& host : f.hosts)
@@ -94,11 +92,10 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   v.summary = say(over ? Phrase::was_slow_because_of : Phrase::is_slow_because_of, lasted(f),
                   outlier_name(f), slow_of(f).reason, factor, price(f));
   v.summary += besides(slow);
-  if (isolate) drain(w, *f.host, "slows the whole job down");
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   if (over)
     next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
-  else if (!isolate) {
+  else {
     // Less work for one replica means more for another: it takes two.
     if (w.incident.dp.value_or(1) > 1) {
       next(v, NextKind::plan, say(Phrase::fewer_micro_batches));
@@ -216,11 +213,11 @@ std::optional<Answer> slow_setting(Walk& w) {
   });
   const bool sure = !others.because.empty() || settings > 1;
   const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
-  // A device that runs below its rate has to be seen to, whether or not steps tell of it.
-  v.action = !sure                          ? trained_down ? Action::mitigate : Action::checks
-             : others.in_mid_run || lowered ? Action::mitigate
-             : device                       ? Action::isolate
-                                            : Action::repair;
+  // A device that runs below its rate has to be seen to, whether or not steps tell of it; the job
+  // goes on meanwhile.
+  v.action = !sure ? trained_down ? Action::mitigate : Action::checks
+             : others.in_mid_run || lowered || device ? Action::mitigate
+                                                      : Action::repair;
   v.precision = sure || trained_down ? Precision::exact : Precision::candidates;
   v.symptom = Symptom::mfu_decline;
   target(v, {SubjectKind::host, host}, confidence, because);
@@ -231,7 +228,6 @@ std::optional<Answer> slow_setting(Walk& w) {
                 inside(f.title))
           : say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting, host,
                 setting->label, setting->value);
-  if (v.action == Action::isolate) drain(w, host, "slows the whole job down");
   if (v.action == Action::checks) check(v, {host});
   for (const Finding* one : odd)
     if (!one->advice.empty()) next(v, NextKind::plan, one->advice);

@@ -112,8 +112,6 @@ inline constexpr double kRecurringAlert =
     0.85;  // it was active when an earlier run ended as well as now: one part, two ends
 inline constexpr double kTransientAlert =
     0.5;  // an alert that was cleared, and connections failed while it was active
-inline constexpr double kSlowHardware =
-    0.85;  // from here on a slow machine whose hardware is known to be slow is isolated
 inline constexpr double kAsSure = 0.15;       // suspects that differ by less are suspects together
 inline constexpr double kExactWait = 0.7;     // from here on whom all wait for is named exactly
 inline constexpr double kMostOfDumps = 0.95;  // dumps and metrics together, at most

@@ -84,7 +84,7 @@ TEST(Detect, OurOwnHeads) {
          "nvidia-smi"},
         {"n.log", "gpu:1:2 [0] NCCL INFO x\ngpu:1:2 [0] NCCL INFO y\n", "nccl-log", "nccl"},
         {"m.jsonl", "{\"loss\": 1.5}\n{\"loss\": 1.4}\n", "metrics-jsonl", "data"},
-        {"n.jsonl", "{\"a\": 1.5}\n{\"a\": 1.4}\n", "metrics", "data"},
+        {"n.jsonl", "{\"a\": 1.5}\n{\"a\": 1.4}\n", "json-rows", ""},
         {"m.csv", "step,loss\n1,2\n", "metrics-table", "data"},
         {"j.log", "{\"log\":\"x\\n\",\"stream\":\"stderr\"}\n", "text", ""},
         {"s.txt", "Thread 12 (idle): \"MainThread\"\n    f (a.py:1)\n", "stack-dump", "stack"},

@@ -3,6 +3,7 @@
 // (stack dumps, metrics, source code) are recognised so that nobody is accused by a function name.
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 
 #include <re2/re2.h>
 
@@ -16,7 +17,8 @@
 
 namespace culprit::ingest {
 
-bool labelled_rows(const Head& head);  // ingest/training/labelled_rows.cpp
+bool labelled_rows(const Head& head);   // ingest/training/labelled_rows.cpp
+bool clock_readings(const Head& head);  // ingest/logs/clock_readings.cpp
 
 namespace {
 
@@ -213,14 +215,47 @@ bool mostly_text(std::string_view object) {
   return texts >= 5 * std::max<std::size_t>(numbers, 1);
 }
 
+// At least half of the cells of its rows are numbers or times, and none is a sentence.
+bool rows_of_numbers(const Head& head) {
+  constexpr int kMostRows = 64;
+  constexpr std::size_t kWords = 3;
+  const char separator = contains(head.bytes.substr(0, head.bytes.find('\n')), '\t') ? '\t' : ',';
+  std::size_t cells = 0, numbers = 0;
+  bool sentence = false;
+  int rows = 0;
+  std::string_view rest = head.bytes;
+  while (!rest.empty() && rows < kMostRows) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view row = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    if (rows++ == 0 && !rest.empty()) continue;  // its heading
+    for (std::size_t at = 0; at <= row.size();) {
+      const std::size_t stop = std::min(row.find(separator, at), row.size());
+      const std::string_view cell = trimmed(row.substr(at, stop - at));
+      at = stop + 1;
+      ++cells;
+      numbers += cell.empty() || std::isdigit(static_cast<unsigned char>(cell[0])) != 0 ||
+                 cell[0] == '-' || cell[0] == '.';
+      sentence =
+          sentence || (static_cast<std::size_t>(std::ranges::count(cell, ' ')) + 1 > kWords &&
+                       std::isalpha(static_cast<unsigned char>(cell[0])) != 0);
+    }
+  }
+  return !sentence && 2 * numbers >= cells;
+}
+
 bool metrics(const Head& head) {
   const std::string_view top = first_text_of(head);
   if (starts(top, "# HELP ") || starts(top, "# TYPE ") ||
       (starts(top, "{\"status\":") && head_has(head, "\"resultType\"")) || starts(top, "# gpu "))
     return true;
-  if (ends(head.base(), {".prom", ".csv", ".tsv"})) return true;
-  // JSON lines without a message: numbers for another analysis.
-  return starts(top, "{") &&
+  return ends(head.base(), {".prom"}) ||
+         (ends(head.base(), {".csv", ".tsv"}) && rows_of_numbers(head));
+}
+
+// JSON lines without a message; what speaks among them is heard.
+bool json_rows(const Head& head) {
+  return starts(first_text_of(head), "{") &&
          share_of_lines(
              head, 90,
              [](std::string_view text) {
@@ -336,7 +371,9 @@ constexpr TextKind kKinds[] = {
     {"slurm-controller", "slurmctld.log", "scheduler", slurm_controller},
     {"labelled-rows", "rows of values behind their names, of machines or devices", "rows",
      labelled_rows},
+    {"clock-readings", "clocks of several machines, asked at one moment", "clocks", clock_readings},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
+    {"json-rows", "other JSON lines of numbers, and what is said among them", "", json_rows},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},
     {"nccl-log", "NCCL_DEBUG output by itself", "nccl", nccl_log},

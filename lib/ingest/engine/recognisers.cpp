@@ -21,7 +21,8 @@ extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
-    kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes;
+    kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
+    kClockReadings;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -122,6 +123,7 @@ constexpr const Recogniser* kAll[] = {
     &kHostBlocks,
     &kOwnHeadings,
     &kPingSizes,
+    &kClockReadings,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 
