@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "decide/candidate.hpp"
 #include "model/phrases.hpp"
@@ -161,20 +162,6 @@ bool another_crash(const Setting& s, const Finding& f, CauseKind kind) {
   return kind == CauseKind::crash && f.ranks.empty() && f.host && over_for_days(s, f);
 }
 
-// A setting of another machine explains what was reported of that one.
-bool explained_elsewhere(const Setting& s, const Finding& f) {
-  const auto& all = s.incident.findings;
-  return std::ranges::any_of(all, [&](const Finding& setting) {
-    if (setting.outcome != Outcome::fired || kind_of(setting) != CauseKind::environment ||
-        setting.hosts.size() != 1 || setting.hosts == f.hosts)
-      return false;
-    return std::ranges::any_of(all, [&](const Finding& effect) {
-      return effect.outcome == Outcome::fired && effect.hosts == setting.hosts &&
-             leads_to(setting, effect.event_class);
-    });
-  });
-}
-
 // The machine's own log has a time, and nothing that the job printed: before, during, after? What
 // the job itself says of its end is then the better answer. Memory runs out for any program.
 Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
@@ -186,7 +173,9 @@ Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
     return std::nullopt;
   const bool no_part = over_for_days(s, f) || (kind == CauseKind::resource && s.broken.any) ||
                        s.broken.job_names_root || s.broken.name_another(f);
-  if (!explained_elsewhere(s, f) && (corroborated(s, f, kind) || !no_part)) return std::nullopt;
+  const bool explained_elsewhere =
+      std::ranges::any_of(s.explained, [&](const Host& host) { return host != f.host; });
+  if (!explained_elsewhere && (corroborated(s, f, kind) || !no_part)) return std::nullopt;
   return say(Phrase::job_without_times);
 }
 
@@ -498,6 +487,17 @@ Setting::Setting(const Case& c, const DecideParams& p)
     if (f.outcome == Outcome::fired && out_of_gpu_memory(f) && f.hosts.size() > 1 &&
         !moments.went_on(f) && (memory == nullptr || came_before(f, *memory)))
       memory = &f;
+  std::map<Host, std::vector<const Finding*>> of_one;
+  for (const Finding& f : c.findings)
+    if (f.outcome == Outcome::fired && f.hosts.size() == 1) of_one[f.hosts.front()].push_back(&f);
+  for (const auto& [host, all] : of_one)
+    for (const Finding* f : all)
+      if (kind_of(*f) == CauseKind::environment && !f->leads_to.empty() &&
+          std::ranges::any_of(
+              all, [&](const Finding* effect) { return leads_to(*f, effect->event_class); })) {
+        explained.insert(host);
+        break;
+      }
 }
 
 std::vector<ReasonAgainst> reasons_against() {

@@ -2,6 +2,7 @@
 // kinds of cause that it concerns. Inside of this room only.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,8 @@ struct Setting {
   const Surroundings surroundings;
   const bool all_left_with_0;
   const Finding* memory = nullptr;  // GPU memory that ran out on several hosts, the first time
-  Moments::First first;             // of the candidates that are no consequences; set between both
+  std::set<Host> explained;  // machines whose setting explains what else was reported of them
+  Moments::First first;      // of the candidates that are no consequences; set between both
 };
 
 // What a row asks of one candidate; nothing: it does not fit.

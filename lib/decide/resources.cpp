@@ -93,6 +93,34 @@ const Finding* again_elsewhere(const Case& c, const Cause& cause, const Finding&
   return nullptr;
 }
 
+// Where df shows the file system full on which a rank without a known machine could not write. ""
+// where none or several are.
+Host where_full(const Walk& w, const Cause& cause, const Finding& lack) {
+  if (lack.symptom != Symptom::insufficient_disk_space || !cause.hosts.empty()) return {};
+  const std::string message = message_of(lack);
+  std::set<Host> hosts;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || !f.traits.has(Trait::file_system_full)) continue;
+    for (const Evidence& e : f.evidence) {
+      const std::string mount =
+          e.excerpt.substr(std::min(e.excerpt.rfind(" /") + 1, e.excerpt.size()));
+      if (mount.size() > 1 && culprit::contains(message, mount + "/"))
+        hosts.insert(f.hosts.begin(), f.hosts.end());
+    }
+  }
+  return hosts.size() == 1 ? *hosts.begin() : Host();
+}
+
+Answer full_on(Walk& w, const Cause& c, const Finding& f, const Host& host) {
+  target(w.verdict, {SubjectKind::host, host}, c.confidence * confidence::kPartWithoutHost,
+         ids(c.findings));
+  w.verdict.summary =
+      say(Phrase::ran_out, inside(f.title), say(Phrase::on_place, host), at(c.start)) +
+      in_its_words(f);
+  advise(w.verdict, c);
+  return taken(say(Phrase::class_on_place, f.event_class, host));
+}
+
 // What a program fills on most machines at once, or on one after the other, it would fill behind
 // any limit.
 Answer filled_by_program(Walk& w, const Cause& c, const Finding& growth) {
@@ -140,6 +168,7 @@ Answer resources(Walk& w) {
     return taken(say(Phrase::class_on_place, f.event_class,
                      path.empty() ? say(Phrase::hosts_counted, c->hosts.size()) : path));
   }
+  if (const Host full = where_full(w, *c, f); !full.empty()) return full_on(w, *c, f, full);
   const bool limit = f.remedy == "raise_limit" || f.remedy == "enlarge_shm" ||
                      f.remedy == "fix_launch" || f.remedy == "fix_path";
   // What ran out for one process after the other is what all of them need.

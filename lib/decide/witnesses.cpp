@@ -88,10 +88,14 @@ void Witnesses::collect(const Finding& f) {
   note_lost_processes(f);
   cuda_error = cuda_error || f.traits.has(Trait::by_gpu);
   const auto kind = f.cause;
-  if ((kind == CauseKind::resource || kind == CauseKind::shared ||
-       kind == CauseKind::environment) &&
+  // Of a failed device the processes often know no place.
+  const bool unplaced_device =
+      (kind == CauseKind::machine || kind == CauseKind::device_or_program) &&
+      std::ranges::none_of(f.hosts, [&](const Host& h) { return incident_.machines.contains(h); });
+  if ((kind == CauseKind::resource || kind == CauseKind::shared || kind == CauseKind::environment ||
+       unplaced_device) &&
       f.role == Role::root && f.origin == Origin::any && f.hosts.size() <= 1)
-    lost_there_[f.hosts.empty() ? Host() : f.hosts.front()].push_back(&f);
+    lost_there_[unplaced_device || f.hosts.empty() ? Host() : f.hosts.front()].push_back(&f);
   if (!told_by_program(f) && !f.traits.has(Trait::node_missed) && f.analysis != Analysis::hang &&
       f.analysis != Analysis::root_diag && f.analysis != Analysis::silence)
     return;
@@ -177,10 +181,16 @@ bool Witnesses::took_away(const Finding& f) const {
   };
   const auto there = lost_there_.find(*f.host), somewhere = lost_there_.find(Host());
   if (there != lost_there_.end() && std::ranges::any_of(there->second, by)) return true;
-  return somewhere != lost_there_.end() &&
-         std::ranges::any_of(somewhere->second, [&](const Finding* l) {
-           return by(l) && l->cause != CauseKind::resource && alone_with(f, *l);
-         });
+  if (somewhere == lost_there_.end()) return false;
+  // What ranks of several devices report alike is no device's.
+  const auto of_one_device = [&](const Finding* l) {
+    return l->cause != CauseKind::device_or_program ||
+           (l->ranks.size() <= 1 &&
+            std::ranges::count(somewhere->second, l->event_class, &Finding::event_class) == 1);
+  };
+  return std::ranges::any_of(somewhere->second, [&](const Finding* l) {
+    return by(l) && l->cause != CauseKind::resource && of_one_device(l) && alone_with(f, *l);
+  });
 }
 
 // Of several machines whose kernels were asked, it alone reports what leads to that.

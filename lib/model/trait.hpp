@@ -94,6 +94,7 @@
   /* the clock was set while the machine ran */ \
   TRAIT(clock_set) \
   /* the clock of the machine that says so is wrong */ \
+  TRAIT(file_system_full) \
   TRAIT(clock_wrong) \
   /* a machine lost its power */ \
   TRAIT(power_lost) \

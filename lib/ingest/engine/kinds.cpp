@@ -421,8 +421,8 @@ extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
-extern const Document kDigestTable, kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords,
-    kBootList, kOutcomes, kPodsYaml, kVersions;
+extern const Document kDigestTable, kTestedDevices, kEnvironment, kLsmod, kModinfo, kPackages,
+    kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
@@ -442,6 +442,7 @@ constexpr const Document* kDocuments[] = {&kManifest,
                                           &kSlurmTopology,
                                           &kSlurmTopologyYaml,
                                           &kDigestTable,
+                                          &kTestedDevices,
                                           &kEtcHosts,
                                           &kInventory,
                                           &kRankTable,

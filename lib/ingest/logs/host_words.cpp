@@ -87,7 +87,7 @@ HostWords host_words_of(std::string_view path, std::string_view bytes, Timestamp
   if (starts({"timezone", "time_zone"}) && (text == "UTC" || text == "GMT"))
     return HostWords::timezone;
   if (has({"btime", "boot_time", "boottime", "boot-time", "uptime-s", "uptime_s", "uptime_-s",
-           "uptime--since", "booted"}) &&
+           "uptime--since", "booted at"}) &&
       host_moment(text, stamp))
     return HostWords::boot_time;
   if ((starts({"date", "collected", "collection", "captured", "snapshot_time", "timestamp"}) ||
@@ -219,6 +219,19 @@ bool read_system_boot(const TextLine& line, std::string_view text, Reading& read
   return true;
 }
 
+// "# boot: 2026-02-27 08:14:00 UTC", "boot time = 2026-02-27T08:14:00Z": as people note it.
+bool read_noted_boot(const TextLine& line, std::string_view text, Reading& reading) {
+  static const re2::RE2 kNoted(
+      R"((?i)^\W*(?:last )?boot(?:ed)?(?:[ _-](?:time|at))?\s*[:=]\s*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)( ?(?:UTC|GMT|Z))?\s*$)");
+  std::string when, zone;
+  Timestamp stamp;
+  if (!re2::RE2::PartialMatch(host_piece(text), kNoted, &when, &zone) ||
+      line::parse_iso(when + (zone.empty() ? "" : "Z"), stamp) == 0)
+    return false;
+  put_boot_time(line, stamp, kSecond, reading);
+  return true;
+}
+
 // chronyc tracking: "System time     : 187.004512300 seconds slow of NTP time"
 bool read_clock_offset(const TextLine& line, std::string_view text, Reading& reading) {
   static const re2::RE2 kOffset(
@@ -262,7 +275,7 @@ Outcome read_clock_words(const TextLine& line, Reading& reading) {
   // A prefix that looks like a time of day was taken off: the raw line has it.
   return {read_uptime(line, line.raw, reading) || read_uptime(line, text, reading) ||
               read_system_boot(line, text, reading) || read_zone(line, text, reading) ||
-              read_clock_offset(line, text, reading),
+              read_clock_offset(line, text, reading) || read_noted_boot(line, line.raw, reading),
           nullptr,
           {}};
 }
@@ -283,6 +296,8 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   static const re2::RE2 kName(R"(^\s*Static hostname:\s+(\S+)\s*$)");
   static const re2::RE2 kPrompt(
       R"(^\[?[a-z_][\w.-]*@([A-Za-z][A-Za-z0-9.-]*)(?::| )[^ $#]*\]?\s?[$#] ?(?:sudo )?(?:dmesg|nvidia-smi|uname|hostname|journalctl|ibstat|uptime|ps|py-spy|ip)\b)");
+  // A console that waits for somebody: "gx-07 login: ", with a time before it or not.
+  static const re2::RE2 kLogin(R"(^\s*([A-Za-z][\w.-]*\d[\w.-]*) login:\s*$)");
   const std::string_view text = line.raw.substr(0, 1024);
   IdentityRow row;
   row.place = line.place;
@@ -297,6 +312,9 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   } else if (re2::RE2::PartialMatch(line.line.message, kName, &value) && host_word(value)) {
     row.source = "hostname";
     row.host = Host(value);
+  } else if (re2::RE2::PartialMatch(line.line.message, kLogin, &value)) {
+    row.source = "prompt";
+    row.host = Host(value);
   } else if (re2::RE2::PartialMatch(host_piece(text), kPrompt, &value) && host_word(value)) {
     row.source = "prompt";
     row.host = Host(value);
@@ -308,13 +326,13 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   return {true};
 }
 
-constexpr std::string_view kClockWords[] = {"load average:", "system boot", "Universal time:",
-                                            "Time zone:",    "Timezone:",   "/zoneinfo/",
-                                            "btime 1",       "of NTP time"};
+constexpr std::string_view kClockWords[] = {
+    "load average:", "system boot", "Universal time:", "Time zone:", "Timezone:", "/zoneinfo/",
+    "btime 1",       "of NTP time", "boot: 2",         "boot time",  "boot_time", "booted"};
 constexpr std::string_view kNameWords[] = {
     "scope global", "UP          ", "addresses: [", "Static hostname:", "$ dmesg",    "# dmesg",
     "$ sudo ",      "$ nvidia-smi", "# nvidia-smi", "$ uname",          "$ hostname", "# hostname",
-    "$ journalctl", "# journalctl", "$ uptime",     "$ py-spy"};
+    "$ journalctl", "# journalctl", "$ uptime",     "$ py-spy",         " login:"};
 
 }  // namespace
 

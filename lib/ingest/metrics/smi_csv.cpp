@@ -9,6 +9,7 @@
 
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/record_text.hpp"
+#include "ingest/engine/remarks.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
@@ -222,7 +223,10 @@ class SmiCsv final : public RecordReader {
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     const std::string_view fields = fields_of_command(raw);
-    if (fields.empty() && line::remark(raw)) return {};
+    if (fields.empty() && line::remark(raw)) {
+      if (!line::trimmed(raw).empty()) reading.keep<Remarks>().hear(raw, place, reading);
+      return {};
+    }
     if (!fields.empty()) raw = fields;
     const std::string_view speaker = take_host(raw);
     if (!split_smi_cells(raw, cells_)) return {false, nullptr, "smi_csv.columns"};
@@ -232,8 +236,10 @@ class SmiCsv final : public RecordReader {
     }
     if (raw.starts_with("Unable to determine the device handle") ||
         raw.starts_with("No devices were found") || raw.starts_with("NVIDIA-SMI has failed") ||
-        raw.starts_with("Failed to initialize NVML"))
+        raw.starts_with("Failed to initialize NVML")) {
+      reading.keep<Remarks>().hear(raw, place, reading);
       return {false, nullptr, "smi_csv.device_lost"};
+    }
     if (columns_.empty()) return {false, nullptr, "smi_csv.no_header"};
     if (cells_.size() != columns_.size())
       return {false, nullptr, cut ? "smi_csv.cut" : "smi_csv.columns"};

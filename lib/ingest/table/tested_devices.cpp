@@ -1,0 +1,240 @@
+// How one test came out on every device: a row each, with a word or a count for it. Who alone
+// fails what all others pass fails by itself, whatever the test is called.
+//
+//   host,gpu,test,result,detail                nid004125 gpu2 mismatches=17/2000 maxabsdiff=3.4e+38
+//   mgx29,5,diagnostic,Fail,GEMM miscompares   rep=0 host=mgx29 gpu=5 grad_sha=d8fd4d45 DIFFERS
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/events.hpp"
+#include "ingest/engine/network_rows.hpp"
+#include "line/line.hpp"
+#include "model/contains.hpp"
+#include "model/number.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostTestRows = 1'000'000, kFewestTestRows = 8, kFewestTested = 4;
+constexpr std::size_t kOneFailsOf =
+    8;  // more failing devices than one of so many are a second kind
+
+using TestWords = std::initializer_list<std::string_view>;
+
+std::optional<bool> verdict_word(std::string_view word) {
+  const std::string low = lower(word);
+  if (contains(TestWords{"same", "ok", "okay", "pass", "passed", "match", "matches", "matched",
+                         "equal", "identical", "good", "clean", "finite", "yes", "true"},
+               low))
+    return true;
+  if (contains(TestWords{"fail", "failed", "mismatch", "mismatched", "mismatches", "differ",
+                         "differs", "different", "diff", "bad", "wrong", "nan", "nonfinite",
+                         "corrupt", "no", "false"},
+               low))
+    return false;
+  return std::nullopt;
+}
+
+// "mismatches=17/2000", "miscompares=0", "bitwise_mismatches": how many results were wrong.
+bool counts_wrong_results(std::string_view key) {
+  const std::string low = lower(key);
+  return std::ranges::any_of(TestWords{"mismatch", "miscompare", "wrong", "differ"},
+                             [&](std::string_view word) { return contains(low, word); });
+}
+
+// Of what a device computes, as a test's name or a key tells.
+bool of_computation(std::string_view text) {
+  const std::string low = lower(text);
+  return std::ranges::any_of(TestWords{"gemm", "matmul", "replay", "grad", "crc", "sha", "checksum",
+                                       "mismatch", "miscompare", "bitwise", "determinis", "loss"},
+                             [&](std::string_view word) { return contains(low, word); });
+}
+
+struct TestRow {
+  std::string host, gpu, test;
+  std::optional<bool> passed;
+  std::int64_t wrong = 0;  // results
+  bool computes = false;
+};
+
+class TestRows {
+ public:
+  // False: the line is no row of a test.
+  bool parse(std::string_view line, TestRow& row) {
+    row = {};
+    const auto cells = cells_of(line);
+    if (cells.size() < 2) return false;
+    if (heading_.empty() && is_heading(cells)) {
+      for (const std::string_view cell : cells) heading_.push_back(lower(trimmed(cell)));
+      return false;
+    }
+    const bool named = heading_.size() == cells.size();
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      std::string_view key = named ? std::string_view(heading_[i]) : std::string_view();
+      std::string_view value = trimmed(cells[i]);
+      if (const std::size_t equals = value.find_first_of("=:");
+          !named && equals != std::string_view::npos && equals > 0) {
+        key = value.substr(0, equals);
+        value.remove_prefix(equals + 1);
+      }
+      take(key, value, i + 1 == cells.size(), row);
+    }
+    return !row.host.empty() && row.passed.has_value();
+  }
+  bool headed() const { return !heading_.empty(); }
+
+ private:
+  static bool is_heading(const std::vector<std::string_view>& cells) {
+    const auto any = [&](TestWords words) {
+      return std::ranges::any_of(
+          cells, [&](std::string_view cell) { return contains(words, lower(trimmed(cell))); });
+    };
+    return any({"host", "node", "hostname"}) && std::ranges::none_of(cells, [](auto cell) {
+             return cell.find('=') != std::string_view::npos;
+           });
+  }
+
+  static bool machine(std::string_view word) {
+    return word.size() > 2 && word.size() <= 253 &&
+           std::isalpha(static_cast<unsigned char>(word[0])) &&
+           word.find_first_of("0123456789") != std::string_view::npos &&
+           line::may_name_machine(word) && std::ranges::all_of(word, [](unsigned char c) {
+             return std::isalnum(c) || c == '-' || c == '.' || c == '_';
+           });
+  }
+
+  void take(std::string_view key, std::string_view value, bool last, TestRow& row) const {
+    const std::string name = lower(key);
+    std::int64_t number = 0;
+    if (contains(TestWords{"host", "node", "hostname"}, name)) {
+      if (machine(value)) row.host = value;
+    } else if (contains(
+                   TestWords{"gpu", "device", "local_gpu", "gpu_index", "gpu_id", "local_rank"},
+                   name)) {
+      if (parse_whole(value, number)) row.gpu = value;
+    } else if (name.empty() && value.size() > 3 && value.size() < 6 &&
+               lower(value.substr(0, 3)) == "gpu" && parse_whole(value.substr(3), number)) {
+      row.gpu = value.substr(3);
+    } else if (counts_wrong_results(name)) {
+      const std::string_view count = value.substr(0, value.find('/'));
+      if (!parse_whole(count, number) || number < 0) return;
+      row.wrong = number;
+      row.computes = true;
+      row.passed = row.passed.value_or(true) && number == 0;
+    } else if (contains(TestWords{"result", "status", "verdict", "outcome", "match", "check"},
+                        name) ||
+               (name.empty() && last)) {
+      if (const auto word = verdict_word(value)) row.passed = row.passed.value_or(true) && *word;
+    } else if (contains(TestWords{"test", "task"}, name)) {
+      row.test = value;
+    } else if (name.empty() && row.host.empty() && machine(value)) {
+      row.host = value;
+    }
+    row.computes = row.computes || of_computation(name);
+  }
+
+  std::vector<std::string> heading_;
+};
+
+bool sniff_tested_devices(const Head& head) {
+  TestRows rows;
+  TestRow row;
+  std::set<std::string> devices;
+  std::size_t lines = 0, good = 0;
+  each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t offset) {
+    const bool cut = !head.whole && offset + text.size() + 1 >= head.bytes.size();
+    if (line::remark(text) || cut) return true;
+    ++lines;
+    if (rows.parse(text, row)) {
+      ++good;
+      devices.insert(row.host + "/" + row.gpu);
+    }
+    return lines < 64 || good * 4 >= lines * 3;
+  });
+  return good >= kFewestTestRows && devices.size() >= kFewestTested &&
+         (good + rows.headed()) * 10 >= lines * 9;
+}
+
+class Tested {
+ public:
+  explicit Tested(bool computes) : computes_(computes) {}
+
+  void add(const TestRow& row, const Place& place) {
+    Device& device = devices_[{row.host, row.gpu}];
+    ++device.tests;
+    computes_ = computes_ || row.computes;
+    if (*row.passed) return;
+    if (++device.failed == 1) device.place = place;
+    device.wrong += row.wrong;
+    if (device.test.empty()) device.test = row.test;
+  }
+
+  void tell(Reading& reading) const {
+    const auto odd = static_cast<std::size_t>(
+        std::ranges::count_if(devices_, [](const auto& one) { return one.second.failed > 0; }));
+    if (odd == 0 || devices_.size() < kFewestTested || odd * kOneFailsOf > devices_.size()) return;
+    // Another driver or library makes all devices of a machine compute alike, and unlike others.
+    std::map<std::string, std::pair<std::size_t, std::size_t>> by_host;  // all, failing
+    for (const auto& [name, device] : devices_) {
+      auto& [all, failing] = by_host[name.first];
+      ++all;
+      failing += device.failed > 0;
+    }
+    for (const auto& [name, device] : devices_) {
+      // What failed without a device may have been of anything.
+      if (device.failed == 0 || (!computes_ && name.second.empty())) continue;
+      const auto& [all, failing] = by_host[name.first];
+      if (computes_ && all > 1 && failing == all) continue;
+      const std::string gpu = name.second.empty() ? std::string() : "GPU " + name.second + " of ";
+      line::Line said;
+      said.prefix.host = Host(name.first);
+      said.message =
+          computes_ ? fmt::format(
+                          "same work, other result: {}{} differs from {} others in {} of {} checks",
+                          gpu, name.first, devices_.size() - odd, device.failed, device.tests)
+                    : fmt::format("test {}failed on {}{} alone: {} of {}, {} others passed",
+                                  device.test.empty() ? std::string() : device.test + " ", gpu,
+                                  name.first, device.failed, device.tests, devices_.size() - odd);
+      put_said(device.place, said, reading.text_kind, reading);
+    }
+  }
+
+ private:
+  struct Device {
+    std::size_t tests = 0, failed = 0;
+    std::int64_t wrong = 0;
+    std::string test;
+    Place place;
+  };
+  bool computes_ = false;
+  std::map<std::pair<std::string, std::string>, Device> devices_;  // by host and GPU
+};
+
+std::string read_tested_devices(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  TestRows rows;
+  TestRow row;
+  Tested tested(of_computation(member.path));
+  std::size_t count = 0;
+  each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) {
+    if (line::remark(text) || !rows.parse(text, row) || ++count > kMostTestRows) return;
+    tested.add(row, place_of_line(member.id, number, offset, text));
+  });
+  tested.tell(reading);
+  return count > kMostTestRows ? "tests.too_many" : "";
+}
+
+}  // namespace
+
+extern const Document kTestedDevices;
+constinit const Document kTestedDevices{"tested-devices",
+                                        "how a test came out on every device, a row each",
+                                        64u << 20, sniff_tested_devices, read_tested_devices};
+
+}  // namespace culprit::ingest

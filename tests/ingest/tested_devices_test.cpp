@@ -1,0 +1,69 @@
+// How one test came out on every device.
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using namespace test;
+
+std::string told(const std::string& text, const std::string& path = "check.txt") {
+  const Head head{path, text, true};
+  const Detected detected = detect(head);
+  if (detected.format != "tested-devices") return "read as " + std::string(detected.format);
+  Rows rows;
+  MemberRow member;
+  member.path = path;
+  member.id = rows.begin_member(member);
+  Reading reading{rows, pack(), "data", {}, {}, member.path};
+  EXPECT_EQ(detected.document->read(text, member, reading), "");
+  std::string out;
+  for (const EventRow& e : rows.events)
+    out += fmt::format("{}:{} {}\n", e.place.line, e.event_class, e.message);
+  return out;
+}
+
+// hosts x 4 GPUs; what `row` makes of a device and of whether it is odd.
+template <class Row>
+std::string table(int hosts, const std::string& odd, Row row, const std::string& heading = "") {
+  std::string out = heading;
+  for (int host = 1; host <= hosts; ++host)
+    for (int gpu = 0; gpu < 4; ++gpu)
+      out += row(host, gpu,
+                 fmt::format("n0{} {}", host, gpu) == odd || odd == "n0" + std::to_string(host));
+  return out;
+}
+
+std::string counted(int host, int gpu, bool odd) {
+  return fmt::format("n0{} gpu{} mismatches={}/2000 temp=51\n", host, gpu, odd ? 17 : 0);
+}
+std::string replayed(int host, int gpu, bool odd) {
+  return fmt::format("rep=0 host=n0{0} gpu={1} grad_sha={0}{1}377 {2}\n", host, gpu,
+                     odd ? "DIFFERS" : "same");
+}
+std::string diagnosed(int host, int gpu, bool odd) {
+  return fmt::format("n0{},{},diagnostic,{},\n", host, gpu, odd ? "Fail" : "Pass");
+}
+
+TEST(TestedDevices, OneThatFailsAlone) {
+  EXPECT_EQ(
+      told("# 2000 GEMMs\n" + table(8, "n03 2", counted)),
+      "12:computes_other_results same work, other result: GPU 2 of n03 differs from 31 others "
+      "in 1 of 1 checks\n");
+  EXPECT_EQ(
+      told(table(8, "n03 2", replayed) + table(8, "n03 2", replayed)),
+      "11:computes_other_results same work, other result: GPU 2 of n03 differs from 31 others "
+      "in 2 of 2 checks\n");
+  EXPECT_EQ(told(table(8, "n03 2", diagnosed, "host,gpu,test,result,detail\n"), "diag.csv"),
+            "12:dcgm_diag_fail test diagnostic failed on GPU 2 of n03 alone: 1 of 1, 31 others "
+            "passed\n");
+}
+
+TEST(TestedDevices, NobodyWhereAllPassOrManyFail) {
+  EXPECT_EQ(told(table(8, "", counted)), "");
+  EXPECT_EQ(told(table(8, "n03", counted)), "") << "all of a machine: its driver";
+  EXPECT_EQ(told(table(1, "n01 2", counted) + table(1, "n01 2", counted)), "") << "one of four";
+  EXPECT_EQ(told("# nothing said\n"), "read as text");
+}
+
+}  // namespace
+}  // namespace culprit::ingest
