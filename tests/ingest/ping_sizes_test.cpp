@@ -54,5 +54,16 @@ TEST(SwitchMtus, APortBetweenSwitches) {
   EXPECT_EQ(said("Port-Channel1 up mtu 1500 6x800G desc to-spine\n"), "");
 }
 
+// Two copies of a switch's configuration, and its ports: what carried large packets no longer does.
+TEST(SwitchMtus, AChangeAndAPortBetweenSwitches) {
+  EXPECT_EQ(said("--- tor-b 09-05\n+++ tor-b 09-09\n- mtu 9216\n+ mtu 1500\n"),
+            "path MTU: set to 1500 where it was 9216\n");
+  EXPECT_EQ(said("- mtu 1500\n+ mtu 9216\n"), "");
+  EXPECT_EQ(said("Po11  to-leaf-1   up  800G mtu 9216\nPo12  to-leaf-2   up  800G mtu 9216\n"
+                 "Po20  trunk-p1p2   up  1.6T mtu 1500\n"),
+            "path MTU: port Po20 between switches has 1500, 2 other ports 9216\n");
+  EXPECT_EQ(said("Po11  to-leaf-1   up  800G mtu 9216\nEthernet3  oob mtu 1500\n"), "");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

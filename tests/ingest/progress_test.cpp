@@ -181,5 +181,20 @@ TEST(Progress, BarsRewrittenInPlace) {
   test::check_places(rows, text);
 }
 
+// A loop of somebody's own with NeMo's names.
+TEST(Progress, NamesOfNemoInAnotherOrder) {
+  const auto rows = test::read_text(
+      "Epoch 0: step=40152 reduced_train_loss=21.342 global_grad_norm=321.91 lr=3.00e-03 "
+      "step_timing in s=3.20\n"
+      "Epoch 0: step=40199 reduced_train_loss=nan global_grad_norm=nan lr=3.00e-03 step_timing in "
+      "s=3.19\n");
+  ASSERT_EQ(rows.progress.size(), 2u);
+  EXPECT_EQ(rows.progress[0].iteration, 40152);
+  EXPECT_EQ(rows.progress[0].loss, 21.342);
+  EXPECT_EQ(rows.progress[0].grad_norm, 321.91);
+  EXPECT_EQ(rows.progress[0].iteration_ms, 3200);
+  EXPECT_TRUE(rows.progress[1].loss_nan);
+}
+
 }  // namespace
 }  // namespace culprit::ingest

@@ -196,5 +196,16 @@ TEST(StepTable, ColumnsOfMachinesAndPortsThatTakeErrors) {
   EXPECT_EQ(ports.events[0].place.line, 4u);
 }
 
+// As people print them for themselves.
+TEST(StepTable, BarsBetweenTheCells) {
+  const Rows rows = read_records(
+      "time(local, UTC+1) | step | loss | step time\n02:00:03 | 1 | 2.421 | 3.12s\n"
+      "02:00:06 | 2 | 2.390 | 2.99s\n02:00:09 | 3 | 2.420 | 3.10s\n",
+      "progress.txt");
+  ASSERT_EQ(rows.progress.size(), 3u);
+  EXPECT_EQ(rows.progress[1].iteration, 2);
+  EXPECT_EQ(rows.progress[1].iteration_ms, 2990);
+}
+
 }  // namespace
 }  // namespace culprit::ingest

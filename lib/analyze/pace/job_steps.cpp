@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "analyze/facts/path_facts.hpp"
 #include "model/number.hpp"
 #include "model/sort.hpp"
 
@@ -150,8 +151,8 @@ std::vector<MemberId> step_logs(const Facts& facts) {
   static constexpr Rank kLast{1'000'000'000};
   // A log that says how long a step took is worth more than one that must be timed.
   sort_by(all, [](const Candidate& a) {
-    return std::tuple(!a.span->last.iteration_ms, ~a.span->rows, a.member->rank.value_or(kLast),
-                      a.member->order);
+    return std::tuple(of_earlier_run(a.member->path), !a.span->last.iteration_ms, ~a.span->rows,
+                      a.member->rank.value_or(kLast), a.member->order);
   });
   // Most have times: their spans are apart, and a later one is held against its neighbour alone.
   std::map<Nanoseconds, Nanoseconds> spans;

@@ -225,8 +225,19 @@ class PortMtus final : public Kept {
     const std::string text = std::string(name) + " " + std::string(rest);
     if (re2::RE2::PartialMatch(text, kUplink)) first_ = {place, std::string(name), mtu};
   }
+  // A line of a comparison of two configurations.
+  void changed(bool added, std::int64_t mtu, const Place& place) {
+    if (!added)
+      before_ = mtu;
+    else if (before_ >= kLarge && mtu < kLarge && change_.mtu == 0)
+      change_ = {place, std::to_string(before_), mtu};
+    if (added) before_ = 0;
+  }
   void finish(Reading& reading) override {
-    if (first_.name.empty() || large_ < kFewest) return;
+    if (change_.mtu != 0)
+      tell(change_.place, owner_of(reading),
+           fmt::format("path MTU: set to {} where it was {}", change_.mtu, change_.name), reading);
+    if (first_.name.empty() || large_ < kFewestLarge) return;
     tell(first_.place, owner_of(reading),
          fmt::format("path MTU: port {} between switches has {}, {} other ports {}", first_.name,
                      first_.mtu, large_, usual_),
@@ -235,30 +246,39 @@ class PortMtus final : public Kept {
 
  private:
   static constexpr std::int64_t kLarge = 4000;
+  static constexpr std::size_t kFewestLarge = 2;  // ports
   struct Port {
     Place place;
     std::string name;
     std::int64_t mtu = 0;
   };
-  Port first_;
+  Port first_, change_;
+  std::int64_t before_ = 0;
   std::size_t large_ = 0;  // ports
   std::int64_t usual_ = 0;
 };
 
 Outcome read_mtu(const TextLine& line, Reading& reading) {
   static const re2::RE2 kNamed(
-      R"((?i)^\s*((?:ethernet|eth|port-?channel|hundredgige|fourhundredgige)[\d/.:-]+)\b(.*\bmtu[ :=]*(\d{4,5})\b.*))"),
+      R"((?i)^\s*((?:ethernet|eth|port-?channel|po|ae|swp|hundredgige|fourhundredgige)[\d/.:-]+)\b(.*\bmtu[ :=]*(\d{4,5})\b.*))"),
       kTable(R"((?i)^\s*((?:ethernet|port-?channel)[\d/.:-]+)\s+(1500|9\d{3})\s+(.*))");
+  static const re2::RE2 kChanged(
+      R"((?i)^([-+])\s+(?:system )?(?:ip )?mtu[ :=]+(\d{4,5})\s*;?\s*$)");
   const re2::StringPiece text(line.raw.data(), std::min<std::size_t>(line.raw.size(), 1024));
   std::string name, rest;
   std::int64_t mtu = 0;
+  if (re2::RE2::FullMatch(text, kChanged, &name, &mtu)) {
+    reading.keep<PortMtus>().changed(name == "+", mtu, line.place);
+    return {true};
+  }
   const bool named = re2::RE2::PartialMatch(text, kNamed, &name, &rest, &mtu);
   if (!named && !re2::RE2::PartialMatch(text, kTable, &name, &mtu, &rest)) return {};
   reading.keep<PortMtus>().add(name, rest, mtu, line.place);
   return {true};
 }
 
-constexpr std::string_view kMtuWords[] = {"Ethernet", "ort-channel", "undredGigE"};
+constexpr std::string_view kMtuWords[] = {"Ethernet", "ort-channel", "undredGigE", " mtu 1",
+                                          " mtu 9"};
 
 constexpr std::string_view kPortWords[] = {"IFACE ", "Interface ", "Port   ", "Intf   ",
                                            "Errors for "};

@@ -131,15 +131,24 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
   row.iteration = whole(text_after(text, "global_step:", "|"));
   if (!row.iteration) row.iteration = whole(text_after(text, "global_step=", ","));
   if (!row.iteration) row.iteration = whole(text_after(text, "iteration ", "/"));
+  // A loop of somebody's own with its names: "step=40152 reduced_train_loss=21.3 grad_norm=321".
+  const auto word_after = [&](std::string_view key) {
+    auto rest = text_after(text, key, " ");
+    if (rest) rest = rest->substr(0, rest->find_first_of(",|]"));
+    return rest;
+  };
+  if (!row.iteration) row.iteration = whole(word_after(" step="));
   bool odd = false;
   auto s = text_after(text, "train_step_timing in s:", "|");
-  if (!s) s = text_after(text, "train_step_timing in s=", ",]");
+  if (!s) s = word_after("step_timing in s=");
   if (s)
     if (const auto value = printed_number(*s, odd)) row.iteration_ms = *value * 1e3;
   if (const auto loss = text_after(text, "reduced_train_loss:", "|"))
     row.loss = printed_number(*loss, row.loss_nan);
-  else if (const auto loss2 = text_after(text, "reduced_train_loss=", ","))
+  else if (const auto loss2 = word_after("reduced_train_loss="))
     row.loss = printed_number(*loss2, row.loss_nan);
+  if (const auto norm = word_after("grad_norm="))
+    row.grad_norm = printed_number(*norm, row.grad_norm_nan);
   if (!row.iteration) return {false, nullptr, "nemo.no_step"};
   put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};

@@ -57,7 +57,7 @@ std::size_t count_cells(std::string_view line, char separator) {
 char step_separator(std::string_view header) {
   char best = ',';
   std::size_t most = 0;
-  for (const char c : {',', '\t', ';'})
+  for (const char c : {',', '\t', ';', '|'})
     if (const auto n = static_cast<std::size_t>(std::ranges::count(header, c)); n > most)
       most = n, best = c;
   return best;
@@ -131,6 +131,8 @@ Layout layout_of(std::string_view header, std::string_view base) {
         c.meaning = {};
       }
     c.name = name;
+    // For people's eyes: "step time".
+    if (out.separator == '|') std::ranges::replace(c.name, ' ', '_');
     if (const std::size_t dash = name.find(" - ");
         dash != std::string_view::npos && c.meaning.role == KeyRole::value) {
       if (name.ends_with("__MIN") || name.ends_with("__MAX")) c.kind = StepColumn::Kind::skipped;
