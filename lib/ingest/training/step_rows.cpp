@@ -40,6 +40,8 @@ std::uint32_t StepRows::slot(std::string_view name, std::string_view unit,
   slot.key.unit = unit;
   slot.key.labels = labels;
   slot.figure = figure_of(name);
+  if (slot.figure.figure == Figure::iteration_time && slot.figure.to_ms == 0)
+    slot.figure.to_ms = unit == "s" ? 1e3 : unit == "ms" ? 1 : 0;
   slot.part = rules::part_name(name).part != rules::StepPart::none;
   slots_.push_back(std::move(slot));
   const auto id = static_cast<std::uint32_t>(slots_.size() - 1);
