@@ -493,8 +493,9 @@ Setting::Setting(const Case& c, const DecideParams& p)
   for (const auto& [host, all] : of_one)
     for (const Finding* f : all)
       if (kind_of(*f) == CauseKind::environment && !f->leads_to.empty() &&
-          std::ranges::any_of(
-              all, [&](const Finding* effect) { return leads_to(*f, effect->event_class); })) {
+          std::ranges::any_of(all, [&](const Finding* effect) {
+            return kind_of(*effect) == CauseKind::environment && leads_to(*f, effect->event_class);
+          })) {
         explained.insert(host);
         break;
       }

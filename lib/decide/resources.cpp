@@ -18,8 +18,8 @@ std::string shared_path(const std::string& text) {
     const std::size_t end = std::min(text.find_first_of(" '\":,)", at), text.size());
     const std::string path = text.substr(at, end - at);
     for (const std::string_view name :
-         {"lustre", "gpfs", "nfs", "weka", "beegfs", "vast", "fsx", "efs", "ceph", "juicefs", "s3",
-          "gcs", "oss", "shared", "home", "filestore", "panfs", "daos"}) {
+         {"lustre", "lus", "gpfs", "nfs", "weka", "beegfs", "vast", "fsx", "efs", "ceph", "juicefs",
+          "s3", "gcs", "oss", "shared", "home", "filestore", "panfs", "daos"}) {
       const std::size_t found = path.find("/" + std::string(name));
       if (found == std::string::npos) continue;
       const std::size_t after = found + 1 + name.size();
@@ -102,13 +102,25 @@ Host where_full(const Walk& w, const Cause& cause, const Finding& lack) {
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired || !f.traits.has(Trait::file_system_full)) continue;
     for (const Evidence& e : f.evidence) {
-      const std::string mount =
-          e.excerpt.substr(std::min(e.excerpt.rfind(" /") + 1, e.excerpt.size()));
-      if (mount.size() > 1 && culprit::contains(message, mount + "/"))
+      const std::size_t at = e.excerpt.rfind(" /");
+      if (at == std::string::npos) continue;
+      const std::string mount = e.excerpt.substr(at + 1);
+      const std::size_t path = message.find(mount + "/");
+      // Of the path itself, and no folder in it.
+      if (mount.size() > 1 && path != std::string::npos && path > 0 &&
+          culprit::contains(std::string_view(" '\"`:("), message[path - 1]))
         hosts.insert(f.hosts.begin(), f.hosts.end());
     }
   }
-  return hosts.size() == 1 ? *hosts.begin() : Host();
+  if (hosts.size() != 1 || w.incident.machines.count(*hosts.begin()) == 0 ||
+      (!w.incident.job_hosts.empty() &&
+       !std::ranges::binary_search(w.incident.job_hosts, *hosts.begin())))
+    return {};
+  const auto placed_elsewhere = [&](const auto& place) {
+    return std::ranges::find(lack.ranks, place.first) != lack.ranks.end() &&
+           place.second != *hosts.begin();
+  };
+  return std::ranges::any_of(w.incident.places, placed_elsewhere) ? Host() : *hosts.begin();
 }
 
 Answer full_on(Walk& w, const Cause& c, const Finding& f, const Host& host) {

@@ -1096,7 +1096,8 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
       R"((\[rank\d+\]:|\[default\d+\]:|[A-Za-z0-9][\w.-]*:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN)))");
   std::vector<std::size_t> heads{0};
   if (!may_hold_heads(raw)) return heads;
-  {  // one head, where it should be
+  if (raw.starts_with('{') && raw.ends_with('}')) return heads;  // a record by itself
+  {                                                              // one head, where it should be
     std::string_view host;
     std::int64_t pid = 0;
     std::int64_t device = 0;

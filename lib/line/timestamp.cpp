@@ -46,9 +46,10 @@ TimeOfDay time_of_day(std::string_view text) {
 
 bool names_moment(std::string_view name) {
   static constexpr std::array kMoments = std::to_array<std::string_view>(
-      {"ts",       "time",     "timestamp", "epoch",  "unix",   "unixtime",    "date",
-       "datetime", "walltime", "utc",       "tsms",   "tsns",   "timems",      "timens",
-       "timeus",   "epochs",   "epochms",   "unixts", "unixms", "timestampms", "timestampns"});
+      {"ts",       "time",        "timestamp", "epoch",  "unix",   "unixtime",    "date",
+       "datetime", "walltime",    "utc",       "tsms",   "tsns",   "timems",      "timens",
+       "timeus",   "epochs",      "epochms",   "unixts", "unixms", "timestampms", "timestampns",
+       "zeit",     "zeitstempel", "uhrzeit",   "hora",   "fecha",  "heure",       "horodatage"});
   static constexpr std::array kBeside = std::to_array<std::string_view>(
       {"s",   "sec", "secs",  "seconds", "ms",    "us",  "ns",     "wall",     "clock",   "local",
        "iso", "gmt", "start", "call",    "event", "log", "sample", "recorded", "created", "at"});

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "line/loose_time.hpp"
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"
 #include "model/json.hpp"
@@ -85,7 +86,10 @@ Timestamp stamp_of(const nlohmann::json& value) {
   if (!value.is_string()) return {};
   const std::string& text = value.get_ref<const std::string&>();
   Timestamp stamp = of_digits(text);
-  if (stamp.clock == Clock::none && parse_iso(text, stamp) == 0) stamp = {};
+  if (stamp.clock == Clock::none && parse_iso(text, stamp) == 0) {
+    const LooseTime loose = parse_loose(text, stamp);  // "11.09.2025 11:52:35"
+    if (!loose.sure || loose.used != text.size()) stamp = {};
+  }
   return stamp;
 }
 
@@ -123,7 +127,12 @@ constexpr std::string_view kExportTexts[] = {"line",
                                              "_source.message",
                                              "_source.log",
                                              "attributes.message",
-                                             "content.message"};
+                                             "content.message",
+                                             "text",
+                                             "meldung",
+                                             "nachricht",
+                                             "mensaje",
+                                             "mensagem"};
 constexpr std::string_view kExportHosts[] = {"resource.labels.node_name",
                                              "labels.compute.googleapis.com/resource_name",
                                              "labels.k8s.io/node-name",
@@ -152,7 +161,13 @@ constexpr std::string_view kExportHosts[] = {"resource.labels.node_name",
                                              "jsonPayload._HOSTNAME",
                                              "node",
                                              "labels.instance",
-                                             "stream.instance"};
+                                             "stream.instance",
+                                             "rechner",
+                                             "knoten",
+                                             "nodo",
+                                             "noeud",
+                                             "servidor",
+                                             "machine"};
 constexpr std::string_view kExportPods[] = {"resource.labels.pod_name",
                                             "kubernetes.pod.name",
                                             "kubernetes.pod_name",
@@ -387,8 +402,11 @@ bool may_be_export(std::string_view text) {
   const auto has = [&](std::string_view word) { return contains(text, word); };
   return (has("\"message\"") || has("\"line\"") || has("\"textPayload\"") || has("\"log\"") ||
           has("\"msg\"") || has("Payload\"") || has("\"@message\"") || has("\"body\"") ||
-          has("\"event\"") || has("\"evt\"")) &&
-         (has("time") || has("\"ts\"") || has("\"date\"") || has("Time"));
+          has("\"event\"") || has("\"evt\"") || has("\"text\"") || has("\"meldung\"") ||
+          has("\"nachricht\"") || has("\"mensaje\"") || has("\"mensagem\"")) &&
+         (has("time") || has("\"ts\"") || has("\"date\"") || has("Time") || has("\"zeit") ||
+          has("\"uhrzeit") || has("\"hora\"") || has("\"fecha") || has("\"heure\"") ||
+          has("\"horodatage\""));
 }
 
 std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
@@ -397,9 +415,18 @@ std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
     return unwrap_audit(text, prefix);
   const bool docker = contains(text, "\"log\"") && contains(text, "\"stream\"");
   const bool journald = !docker && contains(text, "\"MESSAGE\"");
-  if (!docker && !journald && !may_be_export(text)) return std::nullopt;
+  const bool exported = docker || journald || may_be_export(text);
+  if (!exported && !contains(text, "\"host") && !contains(text, "\"node\"") &&
+      !contains(text, "\"rank\""))
+    return std::nullopt;
   const nlohmann::json object = parse_json(text);
   if (!object.is_object()) return std::nullopt;
+  if (!exported) {  // whose it is, it says all the same
+    if (const std::string host = export_host(object, {}); !host.empty() && host.size() <= 253)
+      prefix.host = Host(host);
+    prefix.rank = export_rank(object);
+    return std::nullopt;
+  }
   if (!docker && (!journald || !object.contains("MESSAGE"))) return unwrap_export(object, prefix);
   if (docker) {
     auto log = text_of(object, "log");

@@ -123,6 +123,11 @@ class ProgramOutput {
     if (rule->origin == Origin::kernel && rule->meaning.traits.has(Trait::driver_number) &&
         !unit_of(e.detail).empty() && !carries_kernel(unit_of(e.detail)))
       return true;
+    // A list of tickets or of what to do, unless its rows tell when.
+    if (const MemberRow* m = facts_.member(e.place.member);
+        m != nullptr && m->text_kind == "words" && e.time.clock == Clock::none &&
+        rule->meaning.cause == CauseKind::machine)
+      return true;
     if (members_.count(e.place.member) == 0) return false;
     if (rule->origin == Origin::kernel && journals_.count(e.place.member) > 0 &&
         carries_kernel(unit_of(e.detail)))

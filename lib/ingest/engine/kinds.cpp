@@ -253,6 +253,8 @@ bool metrics(const Head& head) {
          (ends(head.base(), {".csv", ".tsv"}) && rows_of_numbers(head));
 }
 
+bool word_table(const Head& head) { return ends(head.base(), {".csv", ".tsv"}); }
+
 // JSON lines without a message; what speaks among them is heard.
 bool json_rows(const Head& head) {
   return starts(first_text_of(head), "{") &&
@@ -373,6 +375,7 @@ constexpr TextKind kKinds[] = {
      labelled_rows},
     {"clock-readings", "clocks of several machines, asked at one moment", "clocks", clock_readings},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
+    {"word-table", "other tables: words, which are heard", "words", word_table},
     {"json-rows", "other JSON lines of numbers, and what is said among them", "", json_rows},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},

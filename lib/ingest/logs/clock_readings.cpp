@@ -103,6 +103,11 @@ Outcome read_clock_line(const TextLine& line, Reading& reading) {
 bool clock_readings(const Head& head) {
   constexpr std::size_t kShare = 3;  // one of so many lines: other answers of the machines between
   if (head.bytes.size() > (1u << 16) && !head.whole) return false;
+  // "last seen" and "started at" are lists of moments, too.
+  static const re2::RE2 kAsked(
+      R"((?i)\bdate\b|(?:^|[/_. -])date[_.-]|clock|chrony|\bntp|timedatectl|hwclock)");
+  const std::string asked = std::string(head.path) + "\n" + std::string(head.bytes.substr(0, 512));
+  if (!re2::RE2::PartialMatch(asked, kAsked)) return false;
   std::map<std::string, int> hosts;
   std::size_t lines = 0, clocks = 0;
   ClockReading clock;

@@ -201,9 +201,18 @@ class SmiCsv final : public RecordReader {
     return row(raw, place, reading, true);
   }
 
-  void finish(Reading& reading) override { end_tick(reading); }
+  void finish(Reading& reading) override {
+    end_tick(reading);
+    // Where rounds of rows follow, it was there again.
+    constexpr std::size_t kOneRound = 16;
+    if (lost_.length > 0 && rows_after_ <= kOneRound)
+      reading.keep<Remarks>().hear(lost_line_, lost_, reading);
+  }
 
  private:
+  std::string lost_line_;  // the last that said so
+  Place lost_;
+  std::size_t rows_after_ = 0;
   struct Column {
     SmiField field = SmiField::number;
     std::string name, unit;
@@ -224,7 +233,7 @@ class SmiCsv final : public RecordReader {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     const std::string_view fields = fields_of_command(raw);
     if (fields.empty() && line::remark(raw)) {
-      if (!line::trimmed(raw).empty()) reading.keep<Remarks>().hear(raw, place, reading);
+      if (contains(lower(raw), "boot")) reading.keep<Remarks>().hear(raw, place, reading);
       return {};
     }
     if (!fields.empty()) raw = fields;
@@ -237,13 +246,15 @@ class SmiCsv final : public RecordReader {
     if (raw.starts_with("Unable to determine the device handle") ||
         raw.starts_with("No devices were found") || raw.starts_with("NVIDIA-SMI has failed") ||
         raw.starts_with("Failed to initialize NVML")) {
-      reading.keep<Remarks>().hear(raw, place, reading);
+      lost_line_ = raw;
+      lost_ = place;
+      rows_after_ = 0;
       return {false, nullptr, "smi_csv.device_lost"};
     }
     if (columns_.empty()) return {false, nullptr, "smi_csv.no_header"};
     if (cells_.size() != columns_.size())
       return {false, nullptr, cut ? "smi_csv.cut" : "smi_csv.columns"};
-
+    ++rows_after_;
     std::string_view index, uuid, pci, host = speaker;
     Timestamp time;
     std::string_view reject;

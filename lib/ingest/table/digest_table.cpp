@@ -58,9 +58,12 @@ struct DigestColumns {
   std::vector<std::size_t> checks, digests;  // which work it was; what came of it
   bool twice = false;                        // "hash_run,hash_replay": two results of one row
 
-  // Files, commits and shards have digests by machine, too: a computation has a device or a rank.
+  bool of_work = false;  // a check is a step or a batch, by its name
+  // Files, commits and shards have digests by machine, too: a computation has a device or a rank,
+  // or is of a step.
   bool good() const {
-    return count > 0 && (device || rank) && (!checks.empty() || twice) && !digests.empty();
+    return count > 0 && (device || rank || of_work) && (!checks.empty() || twice) &&
+           !digests.empty();
   }
 };
 
@@ -84,6 +87,9 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
       out.device = i;
     } else if (digits_only(row[i]) && row[i].size() < 8) {
       out.checks.push_back(i);
+      out.of_work = out.of_work ||
+                    contains(std::array<std::string_view, 4>{"step", "batch", "iteration", "iter"},
+                             std::string_view(name));
     } else if (looks_like_digest(row[i])) {
       out.digests.push_back(i);
     } else if (!said(row[i])) {

@@ -34,9 +34,8 @@ std::optional<bool> verdict_word(std::string_view word) {
                          "equal", "identical", "good", "clean", "finite", "yes", "true"},
                low))
     return true;
-  if (contains(TestWords{"fail", "failed", "mismatch", "mismatched", "mismatches", "differ",
-                         "differs", "different", "diff", "bad", "wrong", "nan", "nonfinite",
-                         "corrupt", "no", "false"},
+  if (contains(TestWords{"fail", "failed", "mismatch", "mismatched", "mismatches", "miscompare",
+                         "differ", "differs", "different", "diff", "wrong"},
                low))
     return false;
   return std::nullopt;
@@ -45,15 +44,15 @@ std::optional<bool> verdict_word(std::string_view word) {
 // "mismatches=17/2000", "miscompares=0", "bitwise_mismatches": how many results were wrong.
 bool counts_wrong_results(std::string_view key) {
   const std::string low = lower(key);
-  return std::ranges::any_of(TestWords{"mismatch", "miscompare", "wrong", "differ"},
+  return std::ranges::any_of(TestWords{"mismatch", "miscompare"},
                              [&](std::string_view word) { return contains(low, word); });
 }
 
 // Of what a device computes, as a test's name or a key tells.
 bool of_computation(std::string_view text) {
   const std::string low = lower(text);
-  return std::ranges::any_of(TestWords{"gemm", "matmul", "replay", "grad", "crc", "sha", "checksum",
-                                       "mismatch", "miscompare", "bitwise", "determinis", "loss"},
+  return std::ranges::any_of(TestWords{"gemm", "matmul", "replay", "grad", "crc", "mismatch",
+                                       "miscompare", "bitwise", "determinis"},
                              [&](std::string_view word) { return contains(low, word); });
 }
 
@@ -61,8 +60,24 @@ struct TestRow {
   std::string host, gpu, test;
   std::optional<bool> passed;
   std::int64_t wrong = 0;  // results
-  bool computes = false;
+  bool computes = false, foreign = false;
 };
+
+// What a row tells of that is no device: a file, a version, what a program made of its input.
+bool of_something_else(std::string_view key) {
+  return contains(TestWords{"file", "path", "shard", "commit", "image", "package", "driver",
+                            "version", "prompts", "loss", "process", "pid", "checkpoint", "dataset",
+                            "table", "name", "user", "job"},
+                  key);
+}
+
+// Somebody calls it a test.
+bool called_test(std::string_view text) {
+  const std::string low = lower(text);
+  return std::ranges::any_of(TestWords{"test", "check", "diag", "burn", "stress", "replay", "gemm",
+                                       "verify", "compar", "determinis", "crc", "probe"},
+                             [&](std::string_view word) { return contains(low, word); });
+}
 
 class TestRows {
  public:
@@ -86,7 +101,7 @@ class TestRows {
       }
       take(key, value, i + 1 == cells.size(), row);
     }
-    return !row.host.empty() && row.passed.has_value();
+    return !row.host.empty() && !row.gpu.empty() && row.passed.has_value() && !row.foreign;
   }
   bool headed() const { return !heading_.empty(); }
 
@@ -113,6 +128,7 @@ class TestRows {
   void take(std::string_view key, std::string_view value, bool last, TestRow& row) const {
     const std::string name = lower(key);
     std::int64_t number = 0;
+    row.foreign = row.foreign || of_something_else(name);
     if (contains(TestWords{"host", "node", "hostname"}, name)) {
       if (machine(value)) row.host = value;
     } else if (contains(
@@ -148,6 +164,9 @@ bool sniff_tested_devices(const Head& head) {
   TestRow row;
   std::set<std::string> devices;
   std::size_t lines = 0, good = 0;
+  if (!called_test(head.path) && !called_test(head.bytes.substr(0, head.bytes.find('\n'))) &&
+      !counts_wrong_results(head.bytes.substr(0, 4096)))
+    return false;
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t offset) {
     const bool cut = !head.whole && offset + text.size() + 1 >= head.bytes.size();
     if (line::remark(text) || cut) return true;
@@ -188,11 +207,11 @@ class Tested {
       failing += device.failed > 0;
     }
     for (const auto& [name, device] : devices_) {
-      // What failed without a device may have been of anything.
-      if (device.failed == 0 || (!computes_ && name.second.empty())) continue;
+      // Once of many times it may have been the test.
+      if (device.failed == 0 || 2 * device.failed <= device.tests) continue;
       const auto& [all, failing] = by_host[name.first];
       if (computes_ && all > 1 && failing == all) continue;
-      const std::string gpu = name.second.empty() ? std::string() : "GPU " + name.second + " of ";
+      const std::string gpu = "GPU " + name.second + " of ";
       line::Line said;
       said.prefix.host = Host(name.first);
       said.message =
