@@ -123,7 +123,7 @@ struct Window {
 Zones::Zones(Facts& facts) {
   read_words(facts);
   choose_for_job(facts);
-  if (!written_by_machines_ && of_host_.empty()) by_faults_of_machines(facts);
+  if (!written_by_machines_ && !machines_noted_ && of_host_.empty()) by_faults_of_machines(facts);
   choose_for_members(facts);
 }
 
@@ -140,7 +140,10 @@ void Zones::read_words(const Facts& facts) {
   // /etc/timezone, timedatectl, the zone that `date` prints. A machine that says two things says
   // nothing.
   std::map<std::string, std::set<std::string>> said;
+  std::set<std::string> of_job, of_machines;  // what people note
   for (const ConfigRow& c : facts.configs) {
+    if (c.name == "timezone.job") of_job.insert(c.value);
+    if (c.name == "timezone.machines") of_machines.insert(c.value);
     if (c.name != "timezone") continue;
     const MemberRow* m = facts.member(c.place.member);
     const Host host = c.host         ? short_host(*c.host)
@@ -148,6 +151,9 @@ void Zones::read_words(const Facts& facts) {
                                      : Host();
     said[host].insert(c.value);
   }
+  job_is_local_ = of_job.contains("local");
+  if (of_job.size() == 1) job_noted_ = line::Zone::named(*of_job.begin());
+  if (of_machines.size() == 1) machines_noted_ = line::Zone::named(*of_machines.begin());
   for (const MemberRow& m : facts.members)
     if (const std::size_t at = m.link_target.find("zoneinfo/");
         at != std::string::npos && m.path.ends_with("localtime"))
@@ -395,7 +401,7 @@ Zones::Fit Zones::fit(const Facts& facts, const line::Zone& zone) const {
 }
 
 const line::Zone* Zones::zone_of_all_hosts() const {
-  if (of_host_.empty()) return nullptr;
+  if (of_host_.empty()) return machines_noted_ && !job_is_local_ ? &*machines_noted_ : nullptr;
   const line::Zone& first = of_host_.begin()->second;
   return std::all_of(of_host_.begin(), of_host_.end(),
                      [&](const auto& one) { return same_zone(one.second, first); })
@@ -409,6 +415,10 @@ void Zones::choose_for_job(Facts& facts) {
       job_ = {*zone, 0, true};
       return;
     }
+  if (job_noted_) {
+    job_ = {*job_noted_, 0, true};
+    return;
+  }
   if (by_twice_recorded(facts) || by_processes(facts)) return;
   by_file_times(facts);
   if (written_by_job_) {
@@ -474,10 +484,12 @@ void Zones::guess(Facts& facts) {
 }
 
 void Zones::choose_for_members(const Facts& facts) {
-  if (of_source_.empty() && of_host_.empty() && !written_by_machines_) return;
+  if (of_source_.empty() && of_host_.empty() && !written_by_machines_ && !machines_noted_) return;
   const line::Zone* const of_all = zone_of_all_hosts();
   const std::optional<line::Zone> of_machines =
-      written_by_machines_ ? std::optional(line::Zone::fixed(*written_by_machines_)) : std::nullopt;
+      machines_noted_        ? machines_noted_
+      : written_by_machines_ ? std::optional(line::Zone::fixed(*written_by_machines_))
+                             : std::nullopt;
   for (const MemberRow& m : facts.members) {
     const auto by = [&](auto accept) -> const line::Zone* {
       for (const auto& [source, zone] : of_source_)

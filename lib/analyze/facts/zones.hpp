@@ -45,7 +45,9 @@ class Zones {
   std::map<std::string, line::Zone> of_host_;                  // what hosts say of themselves
   std::vector<std::pair<std::string, line::Zone>> of_source_;  // the manifest's timezones
   std::optional<Nanoseconds> written_by_job_,
-      written_by_machines_;        // offsets that the files' own times show
+      written_by_machines_;                               // offsets that the files' own times show
+  std::optional<line::Zone> job_noted_, machines_noted_;  // by people
+  bool job_is_local_ = false;                             // and nobody notes where
   bool machines_guessed_ = false;  // by faults that were taken for the job's end
   std::map<MemberId, ZoneChoice> of_member_;
 };

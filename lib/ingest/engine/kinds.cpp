@@ -253,6 +253,16 @@ bool metrics(const Head& head) {
          (ends(head.base(), {".csv", ".tsv"}) && rows_of_numbers(head));
 }
 
+// What people wrote for each other beside the logs.
+bool notes(const Head& head) {
+  static const re2::RE2 kNotes(
+      R"((?i)^(?:readme|notes?|ticket|info|hinweise?|bemerkung(?:en)?|remarks?|comments?)\b[^/]*$)");
+  const std::string_view base = head.base();
+  return head.whole && head.bytes.size() <= 16'384 &&
+         re2::RE2::PartialMatch({base.data(), base.size()}, kNotes) &&
+         !ends(base, {".json", ".jsonl", ".csv", ".log", ".yaml", ".yml"});
+}
+
 bool word_table(const Head& head) { return ends(head.base(), {".csv", ".tsv"}); }
 
 // JSON lines without a message; what speaks among them is heard.
@@ -366,6 +376,7 @@ constexpr TextKind kKinds[] = {
     {"dcgm-diag", "dcgmi diag", "dcgm", dcgm_diag},
     {"ipmi-sel", "ipmitool sel list and elist", "bmc", ipmi_sel},
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
+    {"notes", "what people wrote beside the logs", "notes", notes},
     {"source", "programs, scripts and prose: no log", "source", source_code},
     {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
     {"slurm-accounting", "sacct by itself", "slurm", slurm_accounting},

@@ -22,7 +22,7 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
-    kClockReadings;
+    kClockReadings, kZoneNotes;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -124,6 +124,7 @@ constexpr const Recogniser* kAll[] = {
     &kOwnHeadings,
     &kPingSizes,
     &kClockReadings,
+    &kZoneNotes,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

@@ -25,13 +25,6 @@ std::optional<double> seconds_after(const re2::RE2& name, std::string_view text)
   return unit == "ms" ? value / 1e3 : value;
 }
 
-// Whether the words say that something is evaluated, not trained.
-bool says_evaluation(std::string_view text) {
-  static const re2::RE2 kEvaluates(
-      R"((?i)(?:\b|_)(?:val(?:id\w*)?|test\w*|eval\w*|infer\w*)(?:\b|_))");
-  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kEvaluates);
-}
-
 Outcome read_epoch_step(const TextLine& line, Reading& reading) {
   static const re2::RE2 kCount(
       R"((?i)(?:^|[\s:])(?:train(?:ing)?[ :_-]*)?(?:epoch(?:\(train\))?|train)[: ]*\[?\s*(\d{1,6})(?:/\d{1,6})?\]?[\s,]*\[\s*(\d{1,12})\s*/\s*(\d{1,12})(?:\s*\([^\])]{0,8}\))?\s*\])");

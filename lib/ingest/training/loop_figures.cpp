@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <re2/re2.h>
+
 #include "ingest/engine/series_book.hpp"
 #include "model/contains.hpp"
 #include "rules/step_parts.hpp"
@@ -126,6 +128,12 @@ double ms_of(std::string_view name, std::string_view unit) {
 }
 
 }  // namespace
+
+bool says_evaluation(std::string_view text) {
+  static const re2::RE2 kEvaluates(
+      R"((?i)(?:\b|_)(?:val(?:id\w*)?|test\w*|eval\w*|infer\w*)(?:\b|_))");
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kEvaluates);
+}
 
 void add_loop_figures(std::string_view text, LineFigures& figures) {
   each_figure(text, measures, [&](const std::string& name, std::string_view unit, double value) {

@@ -9,6 +9,9 @@
 
 namespace culprit::ingest {
 
+// Whether the words say that something is evaluated, not trained: "val", "test_loss".
+bool says_evaluation(std::string_view text);
+
 // Adds what is a time, an amount of memory or a rate: by the unit behind the number, or by its name
 // where it has none. Losses and step numbers are progress, and left out.
 void add_loop_figures(std::string_view text, LineFigures& figures);

@@ -1,0 +1,94 @@
+// What people note of the clocks of what they collected, in a README, a ticket or a comment:
+//
+//   job.log is in CET (local), kern.log of nodes in UTC      console is UTC, machines are on
+//   sys/*.log are in local time (CEST, UTC+2)                America/Los_Angeles (-7)
+#include <re2/re2.h>
+
+#include "ingest/engine/recogniser.hpp"
+#include "line/timestamp.hpp"
+#include "line/zone.hpp"
+#include "model/contains.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+// Whose clock a clause is of: "job", "machines", or "" for nobody's that is known.
+std::string_view whose(const re2::StringPiece& clause) {
+  static const re2::RE2 kMachines(
+      R"((?i)(?:^|[^a-z])(?:kern(?:el)?|dmesg|journals?|journalctl|sys(?:log)?s?|messages|nodes?|hosts?|machines?|compute nodes?)(?:[^a-z]|$))"),
+      kJob(
+          R"((?i)(?:^|[^a-z])(?:job|console|trainer|training|train|stdout|slurm|rank|ranks|launcher|pods?|run[-_.]?\w*)(?:[^a-z]|$))");
+  const bool machines = re2::RE2::PartialMatch(clause, kMachines);
+  const bool job = re2::RE2::PartialMatch(clause, kJob);
+  if (job == machines) return {};
+  return job ? "timezone.job" : "timezone.machines";
+}
+
+// "UTC+2", "CEST", "America/Los_Angeles" as line::Zone::named takes it; "" for none or for two.
+std::string zone_of(re2::StringPiece clause) {
+  static const re2::RE2 kZone(
+      R"(\b((?:UTC|GMT)[+-]\d{1,2}(?::?\d\d)?|[A-Z][a-z]+/[A-Z][A-Za-z_]+|[A-Z]{3,4})\b)");
+  std::string word, out;
+  Nanoseconds offset = 0;
+  while (re2::RE2::FindAndConsume(&clause, kZone, &word)) {
+    std::optional<Nanoseconds> found;
+    if (const auto named = line::offset_named(word)) {
+      found = *named;
+    } else if (const auto zone = line::Zone::named(word)) {
+      if (out.empty()) return word;
+      continue;
+    }
+    if (!found || (!out.empty() && *found == offset)) continue;
+    // "CET = UTC+1": "UTC" alone beside another is no second.
+    if (!out.empty()) return {};
+    offset = *found;
+    const auto hours = offset / kHour;
+    out = (hours < 0 ? "-" : "+") + std::string(std::abs(hours) < 10 ? "0" : "") +
+          std::to_string(std::abs(hours)) + ":00";
+  }
+  return out;
+}
+
+Outcome read_zone_note(const TextLine& line, Reading& reading) {
+  constexpr std::size_t kLongest = 300;
+  if (line.raw.size() > kLongest || line.line.prefix.time.clock != Clock::none) return {};
+  static const re2::RE2 kTells(
+      R"(\b(?:is|are|in|on|prints?|runs?|uses?|log)\b.{0,30}\b(?:UTC|GMT|CES?T|[EMP][SD]T|CDT|JST|KST|IST|SGT|HKT|AE[SD]T|[A-Z][a-z]+/[A-Z][a-z]))");
+  if (!re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kTells)) return {};
+  // "(CEST, UTC+2)" is one zone, so what stands between brackets is of the clause before.
+  std::string text(line.raw);
+  int depth = 0;
+  for (char& c : text) {
+    depth += (c == '(') - (c == ')');
+    if (depth > 0 && (c == ',' || c == ';')) c = ' ';
+  }
+  for (std::size_t at = 0; at + 1 < text.size(); ++at)
+    if (text[at] == '.' && text[at + 1] == ' ') text[at] = ';';
+  bool used = false;
+  re2::StringPiece rest(text);
+  static const re2::RE2 kClause(R"(([^,;]+)(?:[,;]|$))");
+  std::string clause;
+  while (re2::RE2::FindAndConsume(&rest, kClause, &clause)) {
+    const std::string_view name = whose(clause);
+    std::string zone = name.empty() ? std::string() : zone_of(clause);
+    // "Console is local time": of which zone nobody says.
+    if (zone.empty() && name == "timezone.job" && contains(clause, "local time")) zone = "local";
+    if (zone.empty()) continue;
+    reading.sink.put(ConfigRow{line.place, std::string(name), zone});
+    used = true;
+  }
+  return {used};
+}
+
+}  // namespace
+
+extern const Recogniser kZoneNotes;
+constinit const Recogniser kZoneNotes{
+    .name = "zone-notes",
+    .summary = "notes of people: in which zone the job's and the machines' clocks print",
+    .words = {},
+    .read = read_zone_note,
+    .whole_kind = "notes"};
+
+}  // namespace culprit::ingest

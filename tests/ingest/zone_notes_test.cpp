@@ -1,0 +1,31 @@
+// What people note of the clocks of what they collected.
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+std::string noted(const std::string& text) {
+  EXPECT_EQ(detect(Head{"README", text, true}).kind, "notes");
+  std::string out;
+  for (const ConfigRow& c : test::read_text(text, "notes").configs)
+    out += c.name + "=" + c.value + " ";
+  return out;
+}
+
+TEST(ZoneNotes, ClausesOfTheJobAndOfItsMachines) {
+  EXPECT_EQ(noted("console is UTC, machines are on America/Los_Angeles (-7)\n"),
+            "timezone.job=+00:00 timezone.machines=America/Los_Angeles ");
+  EXPECT_EQ(noted("job.log is in CET (local), kern.log of nodes in UTC. cn07: cable of the job\n"),
+            "timezone.job=+01:00 timezone.machines=+00:00 ");
+  EXPECT_EQ(noted("sys/*.log are in local time (CEST, UTC+2); run-0605.out is UTC\n"),
+            "timezone.machines=+02:00 timezone.job=+00:00 ");
+}
+
+TEST(ZoneNotes, WhatIsOfNobodyOrOfBothIsLeftOut) {
+  EXPECT_EQ(noted("the job and its hosts print EST\n"), "");
+  EXPECT_EQ(noted("collected at 12:31 UTC on a Monday\n"), "");
+  EXPECT_EQ(noted("it began at 12:31 UTC, and the job died\n"), "");
+}
+
+}  // namespace
+}  // namespace culprit::ingest
