@@ -360,9 +360,11 @@ Answer slow_job(Walk& w) {
     if (!over)
       if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);
     const std::string& relief = rules::relief(rules::part_named(slow_of(f).grown));
-    v.action = over ? Action::none : relief.empty() ? Action::investigate : Action::mitigate;
+    // What made a part of the step longer for all, for so long, comes again: backups, scrubs.
+    const bool done = over && (relief.empty() || settled(w, f));
+    v.action = done ? Action::none : relief.empty() ? Action::investigate : Action::mitigate;
     v.precision = Precision::candidates;
-    v.summary = over ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
+    v.summary = done ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
                      : say(Phrase::slow_nobody, lasted(f), factor, price(f), f.why);
     v.summary += besides(slow);
     if (v.action == Action::mitigate) {

@@ -133,6 +133,20 @@ Finding outlier(const std::string& host) {
   return f;
 }
 
+// Backups and scrubs come again: what grew for all, and for so long, is relieved although it is
+// over.
+TEST(Slowness, APartThatGrewForAllIsRelievedAfterwards) {
+  SlowFacts grown = usual();
+  grown.over = true;
+  grown.grown = "data";
+  Case c = finished(slow(grown, {SubjectKind::job, "job"}, {}, 0.9));
+  c.exits.clear();
+  EXPECT_EQ(decide::decide(c).action, Action::mitigate);
+  grown.grown.clear();
+  c.findings = {slow(grown, {SubjectKind::job, "job"}, {}, 0.9)};
+  EXPECT_EQ(decide::decide(c).action, Action::none) << "nobody knows what it was";
+}
+
 Case running(std::vector<Finding> findings) {
   Case c;
   c.findings = std::move(findings);
