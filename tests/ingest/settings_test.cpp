@@ -96,6 +96,18 @@ TEST(RdmaSettings, OfTheDeviceAbove) {
       "layer[mlx5_0]=InfiniBand\n");
 }
 
+TEST(RdmaSettings, APortALine) {
+  const auto rows = test::read_text(
+      "gx-07 mlx5_2 port 1: state 4: ACTIVE phys 5: LinkUp rate: 100 Gb/sec (1X NDR) link_layer: "
+      "InfiniBand\n"
+      "mlx5_3: state 4: ACTIVE  phys_state 5: LinkUp  rate: 400 Gb/sec (4X NDR)\n");
+  ASSERT_EQ(rows.configs.size(), 2u);
+  EXPECT_EQ(rows.configs[0].name + "=" + rows.configs[0].value,
+            "nic.rate[mlx5_2]=100 Gb/sec (1X NDR)");
+  EXPECT_EQ(rows.configs[0].host, "gx-07");
+  EXPECT_FALSE(rows.configs[1].host);
+}
+
 TEST(Sysctl, KeepsWhatMattersAndRejectsNothing) {
   const auto rows =
       file("sysctl-a.txt",

@@ -22,7 +22,7 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
-    kClockReadings, kZoneNotes;
+    kClockReadings, kZoneNotes, kRdmaPortLines;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -125,6 +125,7 @@ constexpr const Recogniser* kAll[] = {
     &kPingSizes,
     &kClockReadings,
     &kZoneNotes,
+    &kRdmaPortLines,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

@@ -1,6 +1,8 @@
 // Firmware, board, rate and MTU of RDMA devices: ibv_devinfo ("fw_ver:"), ibstat ("Firmware
 // version:"), ibstatus ("rate:"). The heading above names the device (devices.cpp), which stands
 // behind the setting's name: "nic.firmware[mlx5_0]".
+#include <re2/re2.h>
+
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/recogniser.hpp"
 
@@ -40,11 +42,31 @@ Outcome read_rdma_settings(const TextLine& line, Reading& reading) {
   return {};
 }
 
+// A port a line, as loops over machines print it, with the machine before it or not:
+// "gx-07 mlx5_2 port 1: state 4: ACTIVE phys 5: LinkUp rate: 100 Gb/sec (1X NDR)"
+Outcome read_port_line(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kPort(
+      R"(^\W*(?:([A-Za-z][\w.-]*\d[\w.-]*)[ :]+)?((?:mlx\d|bnxt_re|irdma|hfi1|ib)\w*)\b.*\bstate:? .*\brate:? +(\d+(?:\.\d+)? Gb/sec \(\d+X \w+\)))");
+  std::string host, nic, rate;
+  if (line.raw.size() > 400 ||
+      !re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kPort, &host, &nic, &rate))
+    return {};
+  // "mlx5_2: state" begins as lines of several machines do, and is none of theirs.
+  std::optional<Host> whose = reading.host_of(line.line.prefix);
+  if (whose == Host(nic)) whose.reset();
+  if (!host.empty()) whose = Host(host);
+  reading.sink.put(ConfigRow{line.place, "nic.rate[" + nic.substr(0, 64) + "]", rate, whose});
+  return {true};
+}
+
+constexpr std::string_view kPortLineWords[] = {" Gb/sec ("};
 constexpr std::string_view kRdmaSettingsWords[] = {"fw_ver:", "Firmware version:", "link_layer:"};
 
 }  // namespace
 
-extern const Recogniser kRdmaSettings;
+extern const Recogniser kRdmaSettings, kRdmaPortLines;
+constinit const Recogniser kRdmaPortLines{"rdma-port-lines", "ports of RDMA devices, a line each",
+                                          kPortLineWords, read_port_line};
 constinit const Recogniser kRdmaSettings{
     "rdma-settings", "ibstat, ibv_devinfo, ibstatus: firmware, board, rate and MTU of each device",
     kRdmaSettingsWords, read_rdma_settings, "rdma"};
