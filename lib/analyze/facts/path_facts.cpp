@@ -9,6 +9,7 @@
 
 #include <re2/re2.h>
 
+#include "analyze/facts/facts.hpp"
 #include "line/header_layout.hpp"
 #include "model/json.hpp"
 #include "rules/lazy_pattern.hpp"

@@ -11,15 +11,13 @@ namespace culprit::ingest {
 
 class Remarks final : public Kept {
  public:
-  // told: what the record beside it says of who speaks.
-  void hear(std::string_view raw, const Place& place, Reading& reading,
-            const line::Prefix& told = {}) {
+  void hear(std::string_view raw, const Place& place, Reading& reading) {
     if (!reader_) {
       scanner_ = std::make_unique<Scanner>(reading.pack);
       reader_ = std::make_unique<TextReader>(*scanner_, reading.sink, place.member,
                                              reading.text_kind, line::Habit{}, true, reading.path);
     }
-    reader_->record(place, raw, told);
+    reader_->record(place, raw, {});
   }
   void finish(Reading&) override {
     if (reader_) reader_->finish();

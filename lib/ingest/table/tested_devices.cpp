@@ -59,7 +59,6 @@ bool of_computation(std::string_view text) {
 struct TestRow {
   std::string host, gpu, test;
   std::optional<bool> passed;
-  std::int64_t wrong = 0;  // results
   bool computes = false, foreign = false;
 };
 
@@ -141,7 +140,6 @@ class TestRows {
     } else if (counts_wrong_results(name)) {
       const std::string_view count = value.substr(0, value.find('/'));
       if (!parse_whole(count, number) || number < 0) return;
-      row.wrong = number;
       row.computes = true;
       row.passed = row.passed.value_or(true) && number == 0;
     } else if (contains(TestWords{"result", "status", "verdict", "outcome", "match", "check"},
@@ -191,7 +189,6 @@ class Tested {
     computes_ = computes_ || row.computes;
     if (*row.passed) return;
     if (++device.failed == 1) device.place = place;
-    device.wrong += row.wrong;
     if (device.test.empty()) device.test = row.test;
   }
 
@@ -228,7 +225,6 @@ class Tested {
  private:
   struct Device {
     std::size_t tests = 0, failed = 0;
-    std::int64_t wrong = 0;
     std::string test;
     Place place;
   };
