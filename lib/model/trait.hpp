@@ -93,8 +93,9 @@
   TRAIT(refused_or_missing) \
   /* the clock was set while the machine ran */ \
   TRAIT(clock_set) \
-  /* the clock of the machine that says so is wrong */ \
+  /* a file system of the machine that says so has no room */ \
   TRAIT(file_system_full) \
+  /* the clock of the machine that says so is wrong */ \
   TRAIT(clock_wrong) \
   /* a machine lost its power */ \
   TRAIT(power_lost) \

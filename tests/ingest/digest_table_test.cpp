@@ -21,19 +21,7 @@ std::string table(int hosts, const std::string& odd, bool header = true) {
 }
 
 std::string told(const std::string& text) {
-  const Head head{"replay.csv", text, true};
-  const Detected detected = detect(head);
-  if (detected.format != "digest-table") return "read as " + std::string(detected.format);
-  Rows rows;
-  MemberRow member;
-  member.path = "replay.csv";
-  member.id = rows.begin_member(member);
-  Reading reading{rows, pack(), "data", {}, {}, member.path};
-  EXPECT_EQ(detected.document->read(text, member, reading), "");
-  std::string out;
-  for (const EventRow& e : rows.events)
-    out += fmt::format("{}:{} {}\n", e.place.line, e.event_class, e.message);
-  return out;
+  return told_by_document("digest-table", "replay.csv", text);
 }
 
 TEST(DigestTable, OneDeviceThatComputesOtherResults) {

@@ -206,6 +206,24 @@ inline const Scanner& scanner() {
   return kScanner;
 }
 
+// The events of a whole text that one format reads as a document, a line each; or what else it is.
+inline std::string told_by_document(std::string_view format, const std::string& path,
+                                    const std::string& text) {
+  const Head head{path, text, true};
+  const Detected detected = detect(head);
+  if (detected.format != format) return "read as " + std::string(detected.format);
+  Rows rows;
+  MemberRow member;
+  member.path = path;
+  member.id = rows.begin_member(member);
+  Reading reading{rows, pack(), "data", {}, {}, member.path};
+  EXPECT_EQ(detected.document->read(text, member, reading), "");
+  std::string out;
+  for (const EventRow& e : rows.events)
+    out += fmt::format("{}:{} {}\n", e.place.line, e.event_class, e.message);
+  return out;
+}
+
 // A member's text, whole or cut at `ends` (offsets after line ends), through scanner and reader.
 inline Rows read_text(std::string_view text, std::string kind = "",
                       const std::vector<std::size_t>& ends = {}, bool rules = true,

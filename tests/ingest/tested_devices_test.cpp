@@ -7,19 +7,7 @@ namespace {
 using namespace test;
 
 std::string told(const std::string& text, const std::string& path = "check.txt") {
-  const Head head{path, text, true};
-  const Detected detected = detect(head);
-  if (detected.format != "tested-devices") return "read as " + std::string(detected.format);
-  Rows rows;
-  MemberRow member;
-  member.path = path;
-  member.id = rows.begin_member(member);
-  Reading reading{rows, pack(), "data", {}, {}, member.path};
-  EXPECT_EQ(detected.document->read(text, member, reading), "");
-  std::string out;
-  for (const EventRow& e : rows.events)
-    out += fmt::format("{}:{} {}\n", e.place.line, e.event_class, e.message);
-  return out;
+  return told_by_document("tested-devices", path, text);
 }
 
 // hosts x 4 GPUs; what `row` makes of a device and of whether it is odd.

@@ -15,7 +15,6 @@
 #include "ingest/engine/recogniser.hpp"
 #include "line/trimmed.hpp"
 #include "model/median.hpp"
-#include "model/number.hpp"
 
 namespace culprit::ingest {
 

@@ -2,6 +2,7 @@
 //
 //   job.log is in CET (local), kern.log of nodes in UTC      console is UTC, machines are on
 //   sys/*.log are in local time (CEST, UTC+2)                America/Los_Angeles (-7)
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
@@ -32,20 +33,14 @@ std::string zone_of(re2::StringPiece clause) {
   std::string word, out;
   Nanoseconds offset = 0;
   while (re2::RE2::FindAndConsume(&clause, kZone, &word)) {
-    std::optional<Nanoseconds> found;
-    if (const auto named = line::offset_named(word)) {
-      found = *named;
-    } else if (const auto zone = line::Zone::named(word)) {
-      if (out.empty()) return word;
+    const auto named = line::offset_named(word);
+    if (!named) {  // "CET = UTC+1": what an abbreviation has told stands
+      if (out.empty() && line::Zone::named(word)) return word;
       continue;
     }
-    if (!found || (!out.empty() && *found == offset)) continue;
-    // "CET = UTC+1": "UTC" alone beside another is no second.
-    if (!out.empty()) return {};
-    offset = *found;
-    const auto hours = offset / kHour;
-    out = (hours < 0 ? "-" : "+") + std::string(std::abs(hours) < 10 ? "0" : "") +
-          std::to_string(std::abs(hours)) + ":00";
+    if (!out.empty() && *named != offset) return {};
+    offset = *named;
+    out = fmt::format("{:+03d}:00", offset / kHour);
   }
   return out;
 }
