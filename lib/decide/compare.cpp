@@ -46,6 +46,25 @@ bool second_source(const Case& incident, const Cause& c) {
   });
 }
 
+// Whether others wait for the machine that has the odd setting, or lost it first.
+void add_signs_of_setting(const Case& incident, const Hypothesis& h, std::vector<Sign>& out) {
+  const auto has_it = [&](const Host& host) {
+    return std::ranges::any_of(h.verdict.targets, [&](const Target& t) {
+      return t.subject.kind == SubjectKind::host && t.subject.id == host;
+    });
+  };
+  bool waited_for = false, first_to_break = false;
+  for (const Finding& f : incident.findings) {
+    waited_for = waited_for || (f.analysis == Analysis::hang && f.outcome == Outcome::fired &&
+                                f.host && has_it(*f.host));
+    first_to_break =
+        first_to_break || (f.analysis == Analysis::root_diag && f.outcome != Outcome::ruled_out &&
+                           f.hosts.size() == 1 && has_it(f.hosts.front()));
+  }
+  if (waited_for) out.push_back(Sign::waited_for);
+  if (first_to_break) out.push_back(Sign::first_to_break);
+}
+
 // The signs that a hypothesis shows.
 std::vector<Sign> signs_of(const Case& incident, const FirstFailure& first, const Hypothesis& h) {
   std::vector<Sign> out;
@@ -57,6 +76,7 @@ std::vector<Sign> signs_of(const Case& incident, const FirstFailure& first, cons
         break;
       }
   }
+  if (h.kind == StepId::config_check) add_signs_of_setting(incident, h, out);
   if (h.cause == nullptr) return out;
   const Cause& c = *h.cause;
   if (!c.start)

@@ -9,6 +9,74 @@
 
 namespace culprit::decide {
 
+namespace {
+
+// The machines whom others wait for, or whom the first broken connections have in common.
+std::set<Host> pointed_at(const Walk& w) {
+  std::set<Host> out;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis == Analysis::hang && f.outcome == Outcome::fired && f.host)
+      out.insert(*f.host);
+    else if (f.analysis == Analysis::root_diag && f.outcome != Outcome::ruled_out &&
+             f.hosts.size() == 1 && f.subject.kind == SubjectKind::host)
+      out.insert(f.hosts.front());
+  }
+  return out;
+}
+
+// The first report of broken connections. Time-outs alone are a hang.
+const Finding* broken(const Walk& w) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
+        f.role == Role::cascade && f.symptom != Symptom::job_hang &&
+        f.severity >= Severity::distributed)
+      return &f;
+  return nullptr;
+}
+
+// Few report, and none of them has the odd settings.
+std::set<Host> others_report(const Walk& w, const std::vector<const Finding*>& settings) {
+  std::set<Host> reporters, odd;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
+        f.role == Role::cascade && f.severity >= Severity::distributed)
+      reporters.insert(f.hosts.begin(), f.hosts.end());
+  for (const Finding* f : settings) odd.insert(f->hosts.begin(), f->hosts.end());
+  if (odd.empty() || reporters.size() > w.params.few_reporters ||
+      std::ranges::any_of(reporters, [&](const Host& host) { return odd.count(host) > 0; }))
+    return {};
+  return reporters;
+}
+
+void accuse(Walk& w, const std::vector<const Finding*>& settings, bool met) {
+  constexpr std::size_t kMostSettings = 3, kMostHosts = 8;
+  Verdict& v = w.verdict;
+  v.action = Action::repair;
+  v.precision = Precision::candidates;
+  std::set<Host> hosts;
+  for (std::size_t i = 0; i < settings.size() && i < kMostSettings; ++i) {
+    const Finding& f = *settings[i];
+    target(v, f.subject,
+           met                                ? confidence::kSettingMet
+           : f.severity == Severity::critical ? confidence::kSettingCritical
+                                              : confidence::kSettingDiffers,
+           {f.id});
+    hosts.insert(f.hosts.begin(), f.hosts.end());
+    if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
+  }
+  std::size_t named = 0;
+  for (const Host& host : hosts)
+    if (named++ < kMostHosts)
+      target(v, {SubjectKind::host, host}, confidence::kHostOfSetting, ids(settings));
+  next(v, NextKind::collect, say(Phrase::collect_drift));
+}
+
+}  // namespace
+
+// What does not fit shows when communicators are set up: a job that completed steps ran with it.
+// One host that differs from all others is the answer all the same where the connections that broke
+// first have no common end (Aegis algorithm 1), and is the better one where it is the machine whom
+// all others wait for.
 Answer config_check(Walk& w) {
   std::vector<const Finding*> from;
   std::size_t others = 0;
@@ -17,8 +85,7 @@ Answer config_check(Walk& w) {
     if (f.analysis != Analysis::drift) continue;
     compared = compared || f.outcome != Outcome::not_enough_evidence;
     if (f.outcome != Outcome::fired) continue;
-    if ((f.severity == Severity::warning || f.severity == Severity::critical) &&
-        explains_communication(f))
+    if (f.severity >= Severity::warning && explains_communication(f))
       from.push_back(&f);
     else
       ++others;
@@ -28,58 +95,31 @@ Answer config_check(Walk& w) {
     return ruled_out(others == 0   ? say(Phrase::settings_equal)
                      : others == 1 ? say(Phrase::setting_differs_harmlessly)
                                    : say(Phrase::settings_differ_harmlessly, others));
-  // Time-outs alone are a hang: a rank that stopped explains them better.
-  const Finding* broke = nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (broke == nullptr && f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-        f.role == Role::cascade && f.symptom != Symptom::job_hang &&
-        f.severity >= Severity::distributed)
-      broke = &f;
-  if (broke == nullptr) return ruled_out(say(Phrase::settings_differ_nothing_broke));
   sort_rows(from, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
-  // What does not fit shows when communicators are set up: a job that completed steps ran with it.
-  // Where the connections that broke first have no common end, one host that differs from all
-  // others is the answer all the same (Aegis algorithm 1).
+  const Finding& first = *from.front();
   const bool ran = w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress;
-  const bool no_common_end =
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-        return f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out;
-      });
-  if (ran && !(no_common_end && from.front()->hosts.size() == 1 && w.incident.hosts >= 4)) {
-    next(w.verdict, NextKind::plan, say(Phrase::make_settings_equal, from.front()->subject.id));
-    return ruled_out(say(Phrase::setting_differs_job_ran, from.front()->subject.id));
+  const bool alone = first.hosts.size() == 1 && w.incident.hosts >= 4;
+  const bool met =
+      alone && !ran && pointed_at(w) == std::set<Host>(first.hosts.begin(), first.hosts.end());
+  const Finding* broke = broken(w);
+  if (broke == nullptr && !(met && timed_out(w)))
+    return ruled_out(say(Phrase::settings_differ_nothing_broke));
+  const bool no_common_end = std::ranges::any_of(w.incident.findings, [](const Finding& f) {
+    return f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out;
+  });
+  if (ran && !(no_common_end && alone)) {
+    next(w.verdict, NextKind::plan, say(Phrase::make_settings_equal, first.subject.id));
+    return ruled_out(say(Phrase::setting_differs_job_ran, first.subject.id));
   }
-  std::set<Host> reporters, odd;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-        f.role == Role::cascade && f.severity >= Severity::distributed)
-      reporters.insert(f.hosts.begin(), f.hosts.end());
-  for (const Finding* f : from) odd.insert(f->hosts.begin(), f->hosts.end());
-  if (!reporters.empty() && !odd.empty() && reporters.size() <= w.params.few_reporters &&
-      std::none_of(reporters.begin(), reporters.end(),
-                   [&](const Host& host) { return odd.count(host) > 0; }))
-    return ruled_out(say(Phrase::reporters_have_majority_settings, list(reporters)));
-  Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.precision = Precision::candidates;
-  v.symptom = broke->symptom;
-  v.start = broke->start;
-  std::set<Host> hosts;
-  for (std::size_t i = 0; i < from.size() && i < 3; ++i) {
-    target(v, from[i]->subject,
-           from[i]->severity == Severity::critical ? confidence::kSettingCritical
-                                                   : confidence::kSettingDiffers,
-           {from[i]->id});
-    hosts.insert(from[i]->hosts.begin(), from[i]->hosts.end());
-  }
-  std::size_t named = 0;
-  for (const Host& host : hosts)
-    if (named++ < 8) target(v, {SubjectKind::host, host}, confidence::kHostOfSetting, ids(from));
-  v.summary = say(Phrase::setting_explains_connections, from.front()->why);
-  for (std::size_t i = 0; i < from.size() && i < 3; ++i)
-    if (!from[i]->advice.empty()) next(v, NextKind::plan, from[i]->advice);
-  next(v, NextKind::collect, say(Phrase::collect_drift));
-  return taken(say(Phrase::setting_differs, from.front()->subject.id));
+  if (!met)
+    if (const std::set<Host> reporters = others_report(w, from); !reporters.empty())
+      return ruled_out(say(Phrase::reporters_have_majority_settings, list(reporters)));
+  accuse(w, from, met);
+  w.verdict.symptom = broke != nullptr ? broke->symptom : Symptom::job_hang;
+  w.verdict.start = broke != nullptr ? broke->start : w.first.noticed;
+  w.verdict.summary = met ? say(Phrase::setting_of_whom_all_wait, first.hosts.front(), first.why)
+                          : say(Phrase::setting_explains_connections, first.why);
+  return taken(say(Phrase::setting_differs, first.subject.id));
 }
 
 }  // namespace culprit::decide

@@ -172,6 +172,22 @@ static std::set<std::string> gpus_at_one_moment(const Walk& w) {
   return out;
 }
 
+// GPUs whose drivers report it, where the job's own output says that several ranks ran into it, in
+// runs whose moments nothing tells: several GPUs of several ranks are no broken device.
+static std::set<std::string> gpus_of_several_ranks(const Walk& w) {
+  std::set<Rank> ranks;
+  std::set<std::string> out;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || f.hearsay) continue;
+    if (f.traits.has(Trait::illegal_access) && line_of(f).speaker == Speaker::job)
+      ranks.insert(f.ranks.begin(), f.ranks.end());
+    if (f.traits.has(Trait::access_fault) && f.subject.kind == SubjectKind::gpu && f.host)
+      out.insert(f.subject.id);
+  }
+  if (ranks.size() < 2 || ranks.size() < out.size()) out.clear();
+  return out;
+}
+
 namespace {
 
 // The GPU that all these ranks were: the same of one machine of several, which one run gives to one
@@ -240,6 +256,7 @@ Answer illegal_access(Walk& w) {
   devices.insert(before.begin(), before.end());
   const std::set<std::string> together = gpus_at_one_moment(w);
   devices.insert(together.begin(), together.end());
+  devices.merge(gpus_of_several_ranks(w));
   // Each time that this GPU ran into the fault, also in earlier attempts and runs.
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify && f.traits.has(Trait::access_fault) &&

@@ -76,6 +76,8 @@ inline constexpr double kSchedulerEnded = 0.8;  // the scheduler says that it en
 inline constexpr double kAddressOfTwo = 0.95;   // by what both machines list as their own
 inline constexpr double kSettingCritical =
     0.6;  // a difference of settings that no communication survives
+inline constexpr double kSettingMet =
+    0.9;  // one, of the machine that all others wait for, in a job that never made a step
 inline constexpr double kSettingDiffers = 0.45;  // one that it may survive
 inline constexpr double kSettingSlows =
     0.75;  // one host alone has a slower setting, and the job is slow or its metrics say so too

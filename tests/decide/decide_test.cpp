@@ -259,6 +259,34 @@ TEST(Decide, OneFaultOfSeveralMachinesAtOneMomentIsTheProgram) {
   EXPECT_EQ(action(20 * kMinute), Action::checks);
 }
 
+// A rank of each of three runs, whose moments nothing tells, and a GPU of each of three machines.
+TEST(Decide, OneFaultOfOtherRanksInEachRunIsTheProgram) {
+  const auto xid = [](const std::string& host, Nanoseconds at) {
+    Finding f = machine(host, at, "gpu_xid/31");
+    f.cause = CauseKind::device_or_program;
+    f.traits.add(Trait::access_fault);
+    f.subject = {SubjectKind::gpu, host + "/0000:61:00"};
+    f.id = "classify/gpu_xid/31/" + host;
+    return f;
+  };
+  const auto action = [&](Ranks ranks, std::vector<Finding> xids) {
+    Finding said = finding("cuda_illegal_access", Severity::critical, Role::root, Scope::user_code,
+                           "", {}, Symptom::cuda_error);
+    said.cause = CauseKind::device_or_program;
+    said.traits.add(Trait::illegal_access);
+    said.ranks = std::move(ranks);
+    LineFacts line;
+    line.speaker = Speaker::job;
+    said.facts = line;
+    xids.push_back(said);
+    return decide::decide(job(std::move(xids))).action;
+  };
+  const std::vector<Finding> three{xid("n04", 100 * kMinute), xid("n05", 300 * kMinute),
+                                   xid("n06", 500 * kMinute)};
+  EXPECT_EQ(action({1, 11, 30}, three), Action::rollback);
+  EXPECT_EQ(action({1}, three), Action::checks) << "the other two are of other programs";
+}
+
 // Earlier runs lost their numbers at one iteration; that the last one got past it, with other data,
 // is no answer.
 TEST(Decide, ARunThatGotPastItDoesNotTakeItBack) {
@@ -836,6 +864,33 @@ TEST(ConfigCheck, BrokenConnectionsAndASettingTheyHangOnAreRepaired) {
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::config, "env.NCCL_IB_HCA"}));
   EXPECT_EQ(v.targets[1].subject, (Subject{SubjectKind::host, "n7"}));
   EXPECT_LT(v.targets[1].confidence, 0.5);
+}
+
+// Small messages pass, the first large one does not: whom all wait for has the odd size of packets.
+TEST(ConfigCheck, TheSettingOfTheMachineThatAllWaitFor) {
+  const auto judged = [](const std::string& waited_for, std::optional<std::int64_t> steps) {
+    Finding hang = finding("hang/device_stopped", Severity::distributed, Role::root, Scope::shared,
+                           waited_for, {}, Symptom::job_hang);
+    hang.analysis = Analysis::hang;
+    hang.subject = {SubjectKind::rank, "40"};
+    hang.host = Host(waited_for);
+    hang.confidence = 0.4;
+    HangFacts facts;
+    facts.kind = StopKind::device_stopped;
+    facts.waiting = 56;
+    hang.facts = facts;
+    Case c = job({hang, timeouts(100 * kMinute),
+                  drift("interface.mtu", Severity::warning, "communication", {"n7"})});
+    c.last_iteration = steps;
+    return decide::decide(c);
+  };
+  const Verdict v = judged("n7", {});
+  EXPECT_EQ(v.action, Action::repair);
+  ASSERT_EQ(v.targets.size(), 2u);
+  EXPECT_EQ(v.targets[0].subject.id, "interface.mtu");
+  EXPECT_EQ(v.targets[1].subject.id, "n7");
+  EXPECT_NE(judged("n3", {}).action, Action::repair) << "they wait for another one";
+  EXPECT_NE(judged("n7", 800).action, Action::repair) << "it ran with this setting";
 }
 
 TEST(ConfigCheck, HarmlessOrUnrelatedDifferencesAccuseNobody) {

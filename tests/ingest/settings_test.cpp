@@ -96,6 +96,40 @@ TEST(RdmaSettings, OfTheDeviceAbove) {
       "layer[mlx5_0]=InfiniBand\n");
 }
 
+// Ports of the machine that are up; a tunnel inside of it and a port without a cable are none.
+TEST(Interfaces, SizesOfPackets) {
+  EXPECT_EQ(
+      settings(file(
+          "ip-link.txt",
+          "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT\n"
+          "4: roce0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq state UP mode DEFAULT\n"
+          "5: enp92s0np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group 1\n"
+          "6: ens7: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc mq state DOWN group 1\n"
+          "9: docker0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1450 qdisc noqueue state UP\n")),
+      "interface.mtu[roce0]=9000\ninterface.mtu[enp92s0np0]=1500\n");
+  EXPECT_EQ(settings(file("ifconfig.txt",
+                          "eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500\n"
+                          "eth1: flags=4099<UP,BROADCAST,MULTICAST>  mtu 9000\n")),
+            "interface.mtu[eth0]=1500\n");
+}
+
+TEST(RdmaSettings, AllOfAPortInOneLine) {
+  EXPECT_EQ(settings(file("ports.txt",
+                          "hca_id: mlx5_0  port: 1 state: PORT_ACTIVE (4) max_mtu: 4096 (5) "
+                          "active_mtu: 1024 (3) link_layer: Ethernet\n")),
+            "nic.max_mtu[mlx5_0]=4096 (5)\nnic.active_mtu[mlx5_0]=1024 (3)\n"
+            "nic.link_layer[mlx5_0]=Ethernet\n");
+}
+
+TEST(PingNames, ALineForEachMachine) {
+  const auto rows = test::read_text(
+      "ping -M do -s 8900 -c 2 192.168.30.14 (gx-14): 100% packet loss\n"
+      "ping -s 56 -c 2 192.168.30.15: 0% packet loss, rtt 0.09 ms\n");
+  ASSERT_EQ(rows.identities.size(), 1u);
+  EXPECT_EQ(rows.identities[0].host, "gx-14");
+  EXPECT_EQ(rows.identities[0].address, "192.168.30.14");
+}
+
 TEST(RdmaSettings, APortALine) {
   const auto rows = test::read_text(
       "gx-07 mlx5_2 port 1: state 4: ACTIVE phys 5: LinkUp rate: 100 Gb/sec (1X NDR) link_layer: "

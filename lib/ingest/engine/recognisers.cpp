@@ -22,7 +22,7 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
-    kClockReadings, kZoneNotes, kRdmaPortLines;
+    kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -126,6 +126,8 @@ constexpr const Recogniser* kAll[] = {
     &kClockReadings,
     &kZoneNotes,
     &kRdmaPortLines,
+    &kInterfaces,
+    &kPingNames,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

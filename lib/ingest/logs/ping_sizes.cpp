@@ -94,12 +94,34 @@ Outcome read_ping(const TextLine& line, Reading& reading) {
   return {true};
 }
 
+// "ping -s 8900 -c 2 10.0.3.14 (gx-14): 0% packet loss": a line for each of several, with their
+// names.
+Outcome read_ping_name(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kNamed(
+      R"(^\s*ping [^|]*?\b((?:\d{1,3}\.){3}\d{1,3}) \(([A-Za-z][\w.-]*\d[\w.-]*)\)\W+\d+(?:\.\d+)?% packet loss)");
+  IdentityRow row;
+  std::string address, name;
+  if (line.raw.size() > 400 ||
+      !re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kNamed, &address, &name))
+    return {};
+  row.place = line.place;
+  row.source = "ping";
+  row.host = Host(name);
+  row.address = address;
+  reading.sink.put(row);
+  return {true};
+}
+
+constexpr std::string_view kPingNameWords[] = {"% packet loss"};
 constexpr std::string_view kPingWords[] = {"bytes of data", "packets transmitted",
                                            "ping: local error: "};
 
 }  // namespace
 
-extern const Recogniser kPingSizes;
+extern const Recogniser kPingSizes, kPingNames;
+constinit const Recogniser kPingNames{"ping-names",
+                                      "ping, a line for each machine: names and addresses",
+                                      kPingNameWords, read_ping_name};
 constinit const Recogniser kPingSizes{
     "ping-sizes", "ping with several sizes: paths on which large packets are lost", kPingWords,
     read_ping};

@@ -24,6 +24,24 @@ constexpr RdmaField kRdmaFields[] = {
     {"link_layer", "nic.link_layer"}, {"link layer", "nic.link_layer"},
 };
 
+void put_setting(const RdmaField& field, std::string_view value, const TextLine& line,
+                 Reading& reading) {
+  reading.sink.put(
+      ConfigRow{line.place, std::string(field.name) + "[" + reading.current_nic.substr(0, 64) + "]",
+                std::string(value.substr(0, 400))});
+}
+
+// All of a port in the line that names the device: "hca_id: mlx5_0  port: 1 active_mtu: 4096 (5)
+// link_layer: Ethernet".
+void read_port_fields(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kField(R"(\b([a-z_]+):\s+(\S+(?: \(\d+\))?))");
+  re2::StringPiece text(line.raw.data(), line.raw.size());
+  std::string key, value;
+  while (re2::RE2::FindAndConsume(&text, kField, &key, &value))
+    for (const RdmaField& field : kRdmaFields)
+      if (key == field.key) put_setting(field, value, line, reading);
+}
+
 Outcome read_rdma_settings(const TextLine& line, Reading& reading) {
   if (reading.text_kind != "rdma" || reading.current_nic.empty()) return {};
   const std::string_view text = trimmed(line.raw);
@@ -32,13 +50,15 @@ Outcome read_rdma_settings(const TextLine& line, Reading& reading) {
   const std::string key = lower(trimmed(text.substr(0, colon)));
   const std::string_view value = trimmed(text.substr(colon + 1));
   if (value.empty()) return {};
-  for (const RdmaField& field : kRdmaFields) {
-    if (key != field.key) continue;
-    reading.sink.put(ConfigRow{
-        line.place, std::string(field.name) + "[" + reading.current_nic.substr(0, 64) + "]",
-        std::string(value.substr(0, 400))});
-    return {true};
+  if (key == "hca_id") {
+    read_port_fields(line, reading);
+    return {};
   }
+  for (const RdmaField& field : kRdmaFields)
+    if (key == field.key) {
+      put_setting(field, value, line, reading);
+      return {true};
+    }
   return {};
 }
 
