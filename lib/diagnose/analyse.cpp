@@ -54,7 +54,7 @@ std::vector<Finding> divergence_of(const store::Database& db, const analyze::Fac
   std::vector<Finding> out = analyze::divergence_findings(facts, pace.steps, all);
   for (auto more :
        {analyze::loss_spike_findings(facts, pace.steps), analyze::learning_rate_jump(facts, load),
-        analyze::own_numbers_gone(facts, load), analyze::nan_again(facts)})
+        analyze::own_numbers_gone(facts, load), analyze::nan_again(facts, pace.steps)})
     std::ranges::move(more, std::back_inserter(out));
   return out;
 }

@@ -533,6 +533,37 @@ TEST(Zones, TheManifestsWordForSources) {
   EXPECT_TRUE(b.facts.zone_known);
 }
 
+// "smi.csv is PDT (UTC-7)", in a README beside it. What notes contradict each other about is left.
+TEST(Zones, NotesNameFiles) {
+  Bundle b;
+  const MemberId note = b.file("README");
+  const MemberId metrics = b.file("smi.csv");
+  const MemberId console = b.file("train.log");
+  b.setting(note, "timezone.file[smi.csv]", "-07:00");
+  b.setting(note, "timezone.file[train.log]", "+00:00");
+  b.setting(note, "timezone.file[train.log]", "+02:00");
+  for (const MemberId m : {metrics, console}) b.event(m, iso("2026-03-07T10:00:00"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T17:00:00Z");
+  EXPECT_EQ(b.when(1), "2026-03-07T10:00:00Z");
+}
+
+// A job that never began still says when it waited for its ranks.
+TEST(JobFrame, ARendezvousThatTimedOutIsOutputOfTheJob) {
+  Bundle b;
+  const MemberId log = b.file("out/cx-1.log");
+  b.clock(log, "first", iso("2026-03-07T06:30:00Z"));
+  b.clock(log, "last", iso("2026-03-07T06:39:55Z"));
+  EventRow& e = b.event(log, iso("2026-03-07T06:39:55Z"));
+  e.role = Role::root;
+  b.resolve();
+  EXPECT_FALSE(b.facts.job_start);
+  b.facts.events[0].traits.add(Trait::rendezvous_timeout);
+  b.resolve();
+  ASSERT_TRUE(b.facts.job_start && b.facts.job_end);
+  EXPECT_EQ(iso_utc(*b.facts.job_start), "2026-03-07T06:30:00Z");
+}
+
 TEST(HostClocks, TheTimeServicesWord) {
   Bundle b;
   const MemberId journal = b.file("cx-1/journal.log", "kernel", "cx-1");

@@ -132,6 +132,22 @@ TEST(Hosts, FilesOfASeries) {
   }
 }
 
+// People keep the end of a long name where a rack has many: "u19" of h200-r3-u19.
+TEST(Hosts, EndsOfTheNamesOfARack) {
+  const auto hosts = [](const std::vector<std::string>& known) {
+    Facts facts;
+    file(facts, "ipmi_u19.txt");
+    file(facts, "ipmi_u12.txt");
+    file(facts, "ipmi_u10.txt");
+    file(facts, "console.log");
+    for (const std::string& name : known) facts.identities.push_back(row(4, "uname", name.c_str()));
+    return hosts_of_members(facts);
+  };
+  EXPECT_EQ(hosts({"h200-r3-u10", "h200-r3-u12", "h200-r3-u18", "h200-r3-u19"}),
+            "h200-r3-u19 h200-r3-u12 h200-r3-u10 -");
+  EXPECT_EQ(hosts({"login-u10", "login-u12"}), "u19 u12 u10 -") << "names of their own";
+}
+
 TEST(Hosts, NumbersOfNodes) {
   Facts facts;
   file(facts, "n0.log");

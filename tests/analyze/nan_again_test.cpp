@@ -38,7 +38,7 @@ Facts runs(std::initializer_list<Run> all) {
 }
 
 TEST(NanAgain, AtTheSameIterationInTwoRuns) {
-  const auto found = nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'216, 8'000 * kSecond}}));
+  const auto found = nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'216, 8'000 * kSecond}}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].outcome, Outcome::fired);
   EXPECT_EQ(found[0].count, 2u);
@@ -49,9 +49,11 @@ TEST(NanAgain, AtTheSameIterationInTwoRuns) {
 TEST(NanAgain, RunsThatAreHoursApartAreNoCopiesIfTheyTookOtherTimes) {
   const Nanoseconds hours = 5 * kHour / 2, took = 50 * kMinute;
   EXPECT_EQ(
-      nan_again(runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took + kMinute}})).size(),
+      nan_again(runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took + kMinute}}), {})
+          .size(),
       1u);
-  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took}})).empty());
+  EXPECT_TRUE(
+      nan_again(runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took}}), {}).empty());
 }
 
 // Times that count from the epoch are of one zone: no copy is hours apart.
@@ -59,7 +61,28 @@ TEST(NanAgain, RunsWhoseTimesHaveAZoneAreNoCopies) {
   const Nanoseconds hours = 5 * kHour / 2, took = 50 * kMinute;
   Facts facts = runs({{40'000, 41'216, 0, took}, {40'000, 41'216, hours, took}});
   for (ProgressSpan& p : facts.progress) p.first_nan->time = {Clock::utc, *p.first_nan->time_ns, 1};
-  EXPECT_EQ(nan_again(facts).size(), 1u);
+  EXPECT_EQ(nan_again(facts, {}).size(), 1u);
+}
+
+// A driver that begins again prints both attempts into one log.
+TEST(NanAgain, AttemptsInOneLog) {
+  const auto found = [](std::int64_t second) {
+    JobSteps steps;
+    const auto add = [&](std::size_t attempt, std::int64_t from, std::int64_t gone) {
+      for (std::int64_t it = from; it <= gone; ++it) {
+        steps.iteration.push_back(it);
+        steps.time.push_back(kNoValue);
+        steps.not_a_number.push_back(it == gone ? 1 : 0);
+        steps.attempt.push_back(attempt);
+        steps.place.push_back({1, steps.iteration.size(), 0, 0});
+      }
+    };
+    add(0, 0, 1500);
+    add(1, 1400, second);
+    return nan_again({}, steps).size();
+  };
+  EXPECT_EQ(found(1500), 1u);
+  EXPECT_EQ(found(1460), 0u) << "at another place: by chance, it may be";
 }
 
 // Without a day the hours still tell runs from copies.
@@ -72,7 +95,7 @@ TEST(NanAgain, RunsWhoseTimesHaveNoDate) {
       p.first_nan->time = {Clock::local_no_date, at, kSecond};
       at += apart;
     }
-    return nan_again(facts).size();
+    return nan_again(facts, {}).size();
   };
   EXPECT_EQ(found(3 * kHour), 1u);
   EXPECT_EQ(found(0), 0u) << "a copy";
@@ -80,12 +103,12 @@ TEST(NanAgain, RunsWhoseTimesHaveNoDate) {
 
 TEST(NanAgain, NotAtOthersNorAtTheBeginningNorInOneRun) {
   const Nanoseconds later = 8'000 * kSecond;
-  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'311, later}})).empty());
-  EXPECT_TRUE(nan_again(runs({{41'214, 41'216, 0}, {41'214, 41'216, later}})).empty())
+  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {41'000, 41'311, later}}), {}).empty());
+  EXPECT_TRUE(nan_again(runs({{41'214, 41'216, 0}, {41'214, 41'216, later}}), {}).empty())
       << "what was loaded may be wrong";
-  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {40'000, 41'216, kSecond}})).empty())
+  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}, {40'000, 41'216, kSecond}}), {}).empty())
       << "two ranks of one run";
-  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}})).empty());
+  EXPECT_TRUE(nan_again(runs({{40'000, 41'216, 0}}), {}).empty());
 }
 
 }  // namespace

@@ -54,6 +54,16 @@ TEST(SwitchMtus, APortBetweenSwitches) {
   EXPECT_EQ(said("Port-Channel1 up mtu 1500 6x800G desc to-spine\n"), "");
 }
 
+// A port that counts what was too large for it.
+TEST(SwitchMtus, APortThatDropsLargerPackets) {
+  const std::string others =
+      "Ethernet2/1 is up, MTU 9214, 400G, 0 CRC, 0 giants dropped\n"
+      "Ethernet3/1 is up, MTU 9214, 400G, 0 CRC, 0 giants dropped\n";
+  EXPECT_EQ(said("Ethernet1/1 is up, MTU 1500, 400G, 0 CRC, 799464 giants dropped\n" + others),
+            "path MTU: port Ethernet1/1 that drops larger packets has 1500, 2 other ports 9214\n");
+  EXPECT_EQ(said("Ethernet1/1 is up, MTU 1500, 400G, 0 CRC, 0 giants dropped\n" + others), "");
+}
+
 // Two copies of a switch's configuration, and its ports: what carried large packets no longer does.
 TEST(SwitchMtus, AChangeAndAPortBetweenSwitches) {
   EXPECT_EQ(said("--- tor-b 09-05\n+++ tor-b 09-09\n- mtu 9216\n+ mtu 1500\n"),

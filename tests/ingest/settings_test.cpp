@@ -136,6 +136,11 @@ TEST(RdmaSettings, APortALine) {
       "InfiniBand\n"
       "mlx5_3: state 4: ACTIVE  phys_state 5: LinkUp  rate: 400 Gb/sec (4X NDR)\n");
   ASSERT_EQ(rows.configs.size(), 2u);
+  const auto bare = test::read_text(
+      "pm139 mlx5_4 State Active Physical LinkUp Rate 100 (1X NDR, width degraded)\n");
+  ASSERT_EQ(bare.configs.size(), 1u);
+  EXPECT_EQ(bare.configs[0].value, "100 (1X NDR)");
+  EXPECT_EQ(bare.configs[0].host, "pm139");
   EXPECT_EQ(rows.configs[0].name + "=" + rows.configs[0].value,
             "nic.rate[mlx5_2]=100 Gb/sec (1X NDR)");
   EXPECT_EQ(rows.configs[0].host, "gx-07");

@@ -16,9 +16,17 @@ TEST(ZoneNotes, ClausesOfTheJobAndOfItsMachines) {
   EXPECT_EQ(noted("console is UTC, machines are on America/Los_Angeles (-7)\n"),
             "timezone.job=+00:00 timezone.machines=America/Los_Angeles ");
   EXPECT_EQ(noted("job.log is in CET (local), kern.log of nodes in UTC. cn07: cable of the job\n"),
-            "timezone.job=+01:00 timezone.machines=+00:00 ");
-  EXPECT_EQ(noted("sys/*.log are in local time (CEST, UTC+2); run-0605.out is UTC\n"),
-            "timezone.machines=+02:00 timezone.job=+00:00 ");
+            "timezone.file[job.log]=+01:00 timezone.job=+01:00 timezone.file[kern.log]=+00:00 "
+            "timezone.machines=+00:00 ");
+  EXPECT_EQ(
+      noted("sys/*.log are in local time (CEST, UTC+2); run-0605.out is UTC\n"),
+      "timezone.file[sys/*.log]=+02:00 timezone.machines=+02:00 timezone.file[run-0605.out]=+00:00 "
+      "timezone.job=+00:00 ");
+}
+
+TEST(ZoneNotes, FilesByTheirNames) {
+  EXPECT_EQ(noted("train.log UTC; smi.csv is PDT (UTC-7). 0x40 = HW thermal slowdown\n"),
+            "timezone.file[train.log]=+00:00 timezone.job=+00:00 timezone.file[smi.csv]=-07:00 ");
 }
 
 TEST(ZoneNotes, WhatIsOfNobodyOrOfBothIsLeftOut) {

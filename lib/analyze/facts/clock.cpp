@@ -441,8 +441,9 @@ std::set<MemberId> output_of_job(const Facts& facts) {
   for (const auto& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     // A machine's journal holds errors of many weeks before the job, and lines that take them back.
-    const bool of_job =
-        e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
+    const bool of_job = e.role == Role::cascade || e.role == Role::teardown ||
+                        e.role == Role::confirmation ||
+                        e.traits.has_any({Trait::rendezvous_timeout, Trait::store_unreached});
     if (m == nullptr || !(of_job || (e.role != Role::root && m->rank)) ||
         e.traits.has(Trait::storage_server))
       continue;

@@ -85,12 +85,22 @@ class Names {
     return it == endings_.end() ? Host() : it->second;
   }
   void learn_endings() {
-    // Such ends are drawn by chance. "node01" is a name of its own beside login-node01.
-    static const re2::RE2 kDrawn(R"([a-z0-9]*\d[a-z0-9]*[a-z][a-z0-9]*)");
+    // Such ends are drawn by chance, or count the slots of a rack of which many are known: "u19" of
+    // h200-r3-u19. "node01" is a name of its own beside login-node01.
+    static const re2::RE2 kDrawn(R"([a-z0-9]*\d[a-z0-9]*[a-z][a-z0-9]*)"),
+        kCounted(R"([a-z]{1,2}\d{1,4})");
+    constexpr std::size_t kMany = 4;
+    std::map<std::string_view, std::size_t> racks;
+    for (const auto& [name, domains] : domains_)
+      if (const std::size_t at = name.rfind('-'); at != std::string::npos)
+        ++racks[std::string_view(name).substr(0, at)];
     for (const auto& [name, domains] : domains_)
       for (std::size_t at = name.find('-'); at != std::string::npos; at = name.find('-', at + 1)) {
         const std::string end = name.substr(at + 1);
-        if (end.size() < 4 || !re2::RE2::FullMatch(end, kDrawn) || known(end)) continue;
+        const bool drawn = end.size() >= 4 && re2::RE2::FullMatch(end, kDrawn);
+        const bool counted = re2::RE2::FullMatch(end, kCounted) &&
+                             racks[std::string_view(name).substr(0, at)] >= kMany;
+        if ((!drawn && !counted) || known(end)) continue;
         const auto [it, fresh] = endings_.try_emplace(end, Host(name));
         if (!fresh) it->second = Host();
       }

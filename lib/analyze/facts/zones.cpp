@@ -141,7 +141,10 @@ void Zones::read_words(const Facts& facts) {
   // nothing.
   std::map<std::string, std::set<std::string>> said;
   std::set<std::string> of_job, of_machines;  // what people note
+  std::map<std::string, std::set<std::string>> of_file;
   for (const ConfigRow& c : facts.configs) {
+    if (c.name.starts_with("timezone.file[") && c.name.ends_with(']'))
+      of_file[c.name.substr(14, c.name.size() - 15)].insert(c.value);
     if (c.name == "timezone.job") of_job.insert(c.value);
     if (c.name == "timezone.machines") of_machines.insert(c.value);
     if (c.name != "timezone") continue;
@@ -151,6 +154,10 @@ void Zones::read_words(const Facts& facts) {
                                      : Host();
     said[host].insert(c.value);
   }
+  for (const auto& [file, names] : of_file)
+    if (const auto zone = line::Zone::named(*names.begin());
+        zone && names.size() == 1 && of_source_.size() < kMostSources)
+      of_source_.emplace_back(file, *zone);
   job_is_local_ = of_job.contains("local");
   if (of_job.size() == 1) job_noted_ = line::Zone::named(*of_job.begin());
   if (of_machines.size() == 1) machines_noted_ = line::Zone::named(*of_machines.begin());

@@ -43,7 +43,7 @@ class Zones {
 
   ZoneChoice job_;                                             // where nothing nearer is known
   std::map<std::string, line::Zone> of_host_;                  // what hosts say of themselves
-  std::vector<std::pair<std::string, line::Zone>> of_source_;  // the manifest's timezones
+  std::vector<std::pair<std::string, line::Zone>> of_source_;  // the manifest's timezones, notes
   std::optional<Nanoseconds> written_by_job_,
       written_by_machines_;                               // offsets that the files' own times show
   std::optional<line::Zone> job_noted_, machines_noted_;  // by people

@@ -23,10 +23,10 @@ constexpr Nanoseconds kApart = 10 * 60 * kSecond;  // ranks of one run do not st
 struct Gone {
   MemberId member = 0;
   std::int64_t iteration = 0;
-  std::optional<Nanoseconds> time;
-  Place place;
-  Timestamp printed;
-  std::string words;
+  std::optional<Nanoseconds> time = {};
+  Place place = {};
+  Timestamp printed = {};
+  std::string words = {};
   std::optional<Nanoseconds> begun = {};  // its first step
 
   // It prints its zone, or counts from the epoch.
@@ -90,13 +90,38 @@ bool other_run(const Facts& facts, const Gone& a, const Gone& b) {
   return one->attempt && two->attempt && *one->attempt != *two->attempt;
 }
 
-}  // namespace
-
-std::vector<Finding> nan_again(const Facts& facts) {
+std::vector<Gone> runs_in_logs(const Facts& facts) {
   std::vector<Gone> runs;
   for (const Gone& gone : first_of_each_log(facts))
     if (std::ranges::all_of(runs, [&](const Gone& run) { return other_run(facts, run, gone); }))
       runs.push_back(gone);
+  return runs;
+}
+
+// Attempts that began again in the log of the one before.
+std::vector<Gone> runs_in_one_log(const JobSteps& steps) {
+  std::vector<Gone> runs;
+  for (std::size_t from = 0, to = 0; from < steps.size(); from = to) {
+    while (to < steps.size() && steps.attempt[to] == steps.attempt[from]) ++to;
+    std::size_t gone = from;
+    while (gone < to && (steps.not_a_number[gone] & 1U) == 0) ++gone;
+    if (gone == to || steps.iteration[gone] == kNoValue || steps.iteration[from] == kNoValue ||
+        steps.iteration[gone] < steps.iteration[from] + kFirstSteps)
+      continue;
+    runs.push_back({.member = steps.place[gone].member,
+                    .iteration = steps.iteration[gone],
+                    .place = steps.place[gone]});
+    if (steps.time[gone] != kNoValue) runs.back().time = steps.time[gone];
+    if (runs.back().member != runs.front().member) return {};
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<Finding> nan_again(const Facts& facts, const JobSteps& steps) {
+  std::vector<Gone> runs = runs_in_logs(facts);
+  if (runs.size() < 2) runs = runs_in_one_log(steps);
   if (runs.size() < 2 || std::ranges::any_of(runs, [&](const Gone& run) {
         return run.iteration != runs.front().iteration;
       }))

@@ -213,7 +213,8 @@ Outcome read_ports(const TextLine& line, Reading&) {
   return {true, std::make_unique<PortTable>(std::move(headings), std::move(errors))};
 }
 
-// Of the ports of one switch, those between switches that carry no large packets where most do.
+// Of the ports of one switch, those between switches that carry no large packets where most do, or
+// that count larger ones which they dropped.
 class PortMtus final : public Kept {
  public:
   void add(std::string_view name, std::string_view rest, std::int64_t mtu, const Place& place) {
@@ -223,7 +224,12 @@ class PortMtus final : public Kept {
     usual_ = std::max(usual_, mtu);
     if (mtu >= kLarge || !first_.name.empty()) return;
     const std::string text = std::string(name) + " " + std::string(rest);
-    if (re2::RE2::PartialMatch(text, kUplink)) first_ = {place, std::string(name), mtu};
+    // Too large for it, and sent to it all the same.
+    static const re2::RE2 kDropped(R"((?i)\b[1-9]\d* (?:giants?|oversized?)\b)");
+    if (re2::RE2::PartialMatch(text, kDropped))
+      first_ = {place, std::string(name), mtu, true};
+    else if (re2::RE2::PartialMatch(text, kUplink))
+      first_ = {place, std::string(name), mtu};
   }
   // A line of a comparison of two configurations.
   void changed(bool added, std::int64_t mtu, const Place& place) {
@@ -239,8 +245,9 @@ class PortMtus final : public Kept {
            fmt::format("path MTU: set to {} where it was {}", change_.mtu, change_.name), reading);
     if (first_.name.empty() || large_ < kFewestLarge) return;
     tell(first_.place, owner_of(reading),
-         fmt::format("path MTU: port {} between switches has {}, {} other ports {}", first_.name,
-                     first_.mtu, large_, usual_),
+         fmt::format("path MTU: port {} {} has {}, {} other ports {}", first_.name,
+                     first_.drops ? "that drops larger packets" : "between switches", first_.mtu,
+                     large_, usual_),
          reading);
   }
 
@@ -251,6 +258,7 @@ class PortMtus final : public Kept {
     Place place;
     std::string name;
     std::int64_t mtu = 0;
+    bool drops = false;
   };
   Port first_, change_;
   std::int64_t before_ = 0;

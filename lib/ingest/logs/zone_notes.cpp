@@ -2,6 +2,7 @@
 //
 //   job.log is in CET (local), kern.log of nodes in UTC      console is UTC, machines are on
 //   sys/*.log are in local time (CEST, UTC+2)                America/Los_Angeles (-7)
+//   train.log UTC; smi.csv is PDT (UTC-7)
 #include <fmt/format.h>
 #include <re2/re2.h>
 
@@ -45,6 +46,16 @@ std::string zone_of(re2::StringPiece clause) {
   return out;
 }
 
+// Files and folders of the bundle that a clause names: "sys/*.log", "smi.csv", "journal/".
+std::vector<std::string> files_in(re2::StringPiece clause) {
+  static const re2::RE2 kFile(
+      R"((?:^|[\s(])((?:[\w.*-]+/)*[\w*-][\w.*-]*\.(?:log|csv|tsv|txt|jsonl?|out|err|dmesg|sel|journal)|[\w.-]+/(?:\*[\w.*]*)?)(?:[\s):]|$))");
+  std::vector<std::string> out;
+  std::string name;
+  while (out.size() < 8 && re2::RE2::FindAndConsume(&clause, kFile, &name)) out.push_back(name);
+  return out;
+}
+
 Outcome read_zone_note(const TextLine& line, Reading& reading) {
   constexpr std::size_t kLongest = 300;
   if (line.raw.size() > kLongest || line.line.prefix.time.clock != Clock::none) return {};
@@ -66,10 +77,16 @@ Outcome read_zone_note(const TextLine& line, Reading& reading) {
   std::string clause;
   while (re2::RE2::FindAndConsume(&rest, kClause, &clause)) {
     const std::string_view name = whose(clause);
-    std::string zone = name.empty() ? std::string() : zone_of(clause);
+    std::string zone = zone_of(clause);
     // "Console is local time": of which zone nobody says.
     if (zone.empty() && name == "timezone.job" && contains(clause, "local time")) zone = "local";
     if (zone.empty()) continue;
+    if (zone != "local")
+      for (const std::string& file : files_in(clause)) {
+        reading.sink.put(ConfigRow{line.place, "timezone.file[" + file + "]", zone});
+        used = true;
+      }
+    if (name.empty()) continue;
     reading.sink.put(ConfigRow{line.place, std::string(name), zone});
     used = true;
   }
