@@ -204,6 +204,8 @@ Answer root_diag(Walk& w) {
             diag->why};
   if (const Finding* word = platform_word(w, *diag))
     return ruled_out(say(Phrase::platform_stopped_before, inside(word->title), at(word->start)));
+  if (const Finding* setting = setting_none_survives(w); setting != nullptr)
+    return ruled_out(say(Phrase::setting_none_survives, setting->subject.id));
   if (process_ended_there(w, *diag))
     return ruled_out(say(Phrase::process_ended_first, *diag->host));
   if (const auto others = links_down_elsewhere(w, *diag); !others.empty())

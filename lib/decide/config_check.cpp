@@ -24,6 +24,10 @@ std::set<Host> pointed_at(const Walk& w) {
   return out;
 }
 
+bool made_a_step(const Walk& w) {
+  return w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress;
+}
+
 // The first report of broken connections. Time-outs alone are a hang.
 const Finding* broken(const Walk& w) {
   for (const Finding& f : w.incident.findings)
@@ -73,6 +77,15 @@ void accuse(Walk& w, const std::vector<const Finding*>& settings, bool met) {
 
 }  // namespace
 
+const Finding* setting_none_survives(const Walk& w) {
+  if (made_a_step(w)) return nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::drift && f.outcome == Outcome::fired &&
+        f.severity == Severity::critical && explains_communication(f) && !f.hosts.empty())
+      return &f;
+  return nullptr;
+}
+
 // What does not fit shows when communicators are set up: a job that completed steps ran with it.
 // One host that differs from all others is the answer all the same where the connections that broke
 // first have no common end (Aegis algorithm 1), and is the better one where it is the machine whom
@@ -95,19 +108,28 @@ Answer config_check(Walk& w) {
     return ruled_out(others == 0   ? say(Phrase::settings_equal)
                      : others == 1 ? say(Phrase::setting_differs_harmlessly)
                                    : say(Phrase::settings_differ_harmlessly, others));
-  sort_rows(from, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  const bool ran = made_a_step(w);
+  const auto alone = [&](const Finding* f) {
+    return f->hosts.size() == 1 && w.incident.hosts >= 4;
+  };
+  const std::set<Host> suspects = pointed_at(w);
+  const auto met_by = [&](const Finding* f) {
+    const auto* setting = std::get_if<SettingFacts>(&f->facts);
+    const bool may = !ran || (setting != nullptr && setting->under_load);
+    return may && alone(f) && suspects == std::set<Host>{f->hosts.front()};
+  };
+  sort_rows(from, [&](const Finding* a, const Finding* b) {
+    return std::pair(met_by(a), a->severity) > std::pair(met_by(b), b->severity);
+  });
   const Finding& first = *from.front();
-  const bool ran = w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress;
-  const bool alone = first.hosts.size() == 1 && w.incident.hosts >= 4;
-  const bool met =
-      alone && !ran && pointed_at(w) == std::set<Host>(first.hosts.begin(), first.hosts.end());
+  const bool met = met_by(&first);
   const Finding* broke = broken(w);
   if (broke == nullptr && !(met && timed_out(w)))
     return ruled_out(say(Phrase::settings_differ_nothing_broke));
   const bool no_common_end = std::ranges::any_of(w.incident.findings, [](const Finding& f) {
     return f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out;
   });
-  if (ran && !(no_common_end && alone)) {
+  if (ran && !met && !(no_common_end && alone(&first))) {
     next(w.verdict, NextKind::plan, say(Phrase::make_settings_equal, first.subject.id));
     return ruled_out(say(Phrase::setting_differs_job_ran, first.subject.id));
   }
@@ -117,8 +139,10 @@ Answer config_check(Walk& w) {
   accuse(w, from, met);
   w.verdict.symptom = broke != nullptr ? broke->symptom : Symptom::job_hang;
   w.verdict.start = broke != nullptr ? broke->start : w.first.noticed;
-  w.verdict.summary = met ? say(Phrase::setting_of_whom_all_wait, first.hosts.front(), first.why)
-                          : say(Phrase::setting_explains_connections, first.why);
+  w.verdict.summary =
+      met ? say(ran ? Phrase::setting_of_whom_all_lost : Phrase::setting_of_whom_all_wait,
+                first.hosts.front(), first.why)
+          : say(Phrase::setting_explains_connections, first.why);
   return taken(say(Phrase::setting_differs, first.subject.id));
 }
 

@@ -173,15 +173,16 @@ static std::set<std::string> gpus_at_one_moment(const Walk& w) {
 }
 
 // GPUs whose drivers report it, where the job's own output says that several ranks ran into it, in
-// runs whose moments nothing tells: several GPUs of several ranks are no broken device.
+// this run or earlier ones: several GPUs of several ranks are no broken device.
 static std::set<std::string> gpus_of_several_ranks(const Walk& w) {
   std::set<Rank> ranks;
   std::set<std::string> out;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.hearsay) continue;
+    if (f.hearsay) continue;
     if (f.traits.has(Trait::illegal_access) && line_of(f).speaker == Speaker::job)
       ranks.insert(f.ranks.begin(), f.ranks.end());
-    if (f.traits.has(Trait::access_fault) && f.subject.kind == SubjectKind::gpu && f.host)
+    if (f.outcome == Outcome::fired && f.traits.has(Trait::access_fault) &&
+        f.subject.kind == SubjectKind::gpu && f.host)
       out.insert(f.subject.id);
   }
   if (ranks.size() < 2 || ranks.size() < out.size()) out.clear();
@@ -212,14 +213,21 @@ std::optional<OneGpu> one_gpu_of(const Case& incident, const std::set<Rank>& ran
 
 }  // namespace
 
-// Runs of the bundle ended so, on several machines at once, whatever the last one did.
+// GPUs that no broken device explains; empty, or several.
+static std::set<std::string> gpus_of_the_fault(const Walk& w) {
+  std::set<std::string> out = gpus_at_one_moment(w);
+  out.merge(gpus_of_several_ranks(w));
+  return out.size() > 1 ? out : std::set<std::string>{};
+}
+
+// Runs of the bundle ended so, on several machines, whatever the last one did.
 bool failed_together(const Walk& w) {
   return std::ranges::any_of(w.incident.findings,
                              [](const Finding& f) {
                                return f.traits.has(Trait::illegal_access) && !f.hearsay &&
                                       line_of(f).speaker == Speaker::job;
                              }) &&
-         !gpus_at_one_moment(w).empty();
+         !gpus_of_the_fault(w).empty();
 }
 
 static Answer in_runs_before(Walk& w) {
@@ -232,7 +240,7 @@ static Answer in_runs_before(Walk& w) {
       because.push_back(f.id);
   target(v, {SubjectKind::code, "the program"}, confidence::kSameOnSeveral, because);
   v.summary = say(Phrase::illegal_access_everywhere,
-                  say(Phrase::gpus_counted, gpus_at_one_moment(w).size()), Text());
+                  say(Phrase::gpus_counted, gpus_of_the_fault(w).size()), Text());
   next(v, NextKind::plan, say(Phrase::find_the_kernel));
   return taken(say(Phrase::fault_on_several_gpus));
 }
@@ -254,9 +262,7 @@ Answer illegal_access(Walk& w) {
   }
   const std::set<std::string> before = gpus_of_runs_before(w);
   devices.insert(before.begin(), before.end());
-  const std::set<std::string> together = gpus_at_one_moment(w);
-  devices.insert(together.begin(), together.end());
-  devices.merge(gpus_of_several_ranks(w));
+  devices.merge(gpus_of_the_fault(w));
   // Each time that this GPU ran into the fault, also in earlier attempts and runs.
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify && f.traits.has(Trait::access_fault) &&

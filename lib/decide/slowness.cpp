@@ -108,7 +108,8 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
 }
 
 // Settings that one host alone has, and that make a job slower, and what its kernel says of such a
-// device; all of the same host.
+// device; all of the same host. What was compared on all hosts and is far below says more than a
+// line of another's kernel, which has no device of others beside it.
 std::vector<const Finding*> slower_settings(const Walk& w) {
   std::vector<const Finding*> out, said;
   for (const Finding& f : w.incident.findings) {
@@ -122,7 +123,10 @@ std::vector<const Finding*> slower_settings(const Walk& w) {
   std::stable_sort(out.begin(), out.end(), [](const Finding* a, const Finding* b) {
     return std::get<SettingFacts>(a->facts).device > std::get<SettingFacts>(b->facts).device;
   });
-  out.insert(out.end(), said.begin(), said.end());
+  const bool measured = !out.empty() && std::get<SettingFacts>(out.front()->facts).device &&
+                        std::get<SettingFacts>(out.front()->facts).far_below;
+  for (const Finding* f : said)
+    if (!measured || f->hosts.front() == out.front()->hosts.front()) out.push_back(f);
   for (const Finding* f : out)
     if (f->hosts.front() != out.front()->hosts.front()) return {};
   return out;

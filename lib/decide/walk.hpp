@@ -100,6 +100,9 @@ std::string switch_of(const Walk& w, const std::set<Host>& hosts);
 // The switch of which these are all the hosts in the job, two at least, while others hang
 // elsewhere.
 std::string switch_below_which_all(const Walk& w, const std::set<Host>& hosts);
+// A setting of some hosts with which no communication works, in a job that made no step: whose
+// connections broke first says nothing. config_check.cpp
+const Finding* setting_none_survives(const Walk& w);
 // The scheduler said that it ends the job: time limit, cancelled, preempted.
 bool scheduler_word(const Finding& f);
 // Ranks report failed communication.

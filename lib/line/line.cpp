@@ -167,6 +167,20 @@ bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// gpu-a07 [rank12]: message, of launchers that put a machine before what its ranks print. Whether
+// the word is one, somebody else must know.
+bool peel_word_before_rank(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  const std::string_view host = p.word(host_char);
+  if (prefix.rank || prefix.host || std::ranges::none_of(host, digit) || !alpha(host.front()) ||
+      !may_name_machine(host) || !p.take(" ") || !p.rest().starts_with("[rank") ||
+      !peel_launcher_bracket(p, prefix))
+    return false;
+  prefix.claimed_host = Host(host);
+  c = p;
+  return true;
+}
+
 bool is_level(std::string_view word) {
   static constexpr std::array<std::string_view, 10> kLevels{"INFO",  "WARNING",  "WARN",  "ERROR",
                                                             "DEBUG", "CRITICAL", "FATAL", "SUCCESS",
@@ -802,6 +816,15 @@ void note_sel_time(std::string_view text, Prefix& prefix) {
   keep_time(prefix, stamp);
 }
 
+// "  794 | 01.11.2025 08:03:35 | loss 2.516": a table that a logger prints. Its columns stay.
+void note_time_behind_number(std::string_view text, Prefix& prefix) {
+  Cursor p{text};
+  p.spaces();
+  if (!p.number() || !p.take(" | ")) return;
+  Timestamp stamp;
+  if (parse_iso(p.rest(), stamp) > 0 || parse_loose(p.rest(), stamp).sure) keep_time(prefix, stamp);
+}
+
 bool peel_habit(Cursor& c, Habit habit, Prefix& prefix) {
   return (habit.host_prefix && peel_host(c, prefix)) ||
          (habit.compose_prefix && peel_compose(c, prefix)) ||
@@ -1006,7 +1029,10 @@ void peel(std::string_view raw, Habit habit, Line& line) {
   if (const std::size_t bar = bar_end(text);
       bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos)
     text.remove_prefix(bar);
-  if (contains(text.substr(0, 12), " | ")) note_sel_time(text, line.prefix);
+  if (contains(text.substr(0, 12), " | ")) {
+    note_sel_time(text, line.prefix);
+    if (line.prefix.time.clock == Clock::none) note_time_behind_number(text, line.prefix);
+  }
   Cursor c{text};
   for (int depth = 0; depth < 12; ++depth) {
     if (c.peek() == '{') {
@@ -1050,7 +1076,7 @@ void peel(std::string_view raw, Habit habit, Line& line) {
             peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) ||
                      peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) ||
                      peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
-                     peel_rank_label(p, line.prefix) ||
+                     peel_rank_label(p, line.prefix) || peel_word_before_rank(p, line.prefix) ||
                      (depth == 0 && peel_habit(p, habit, line.prefix)) ||
                      peel_loose(p, habit, line.prefix);
       }
@@ -1063,11 +1089,13 @@ void peel(std::string_view raw, Habit habit, Line& line) {
 
 namespace {
 
-// Before the head stands what is peeled, or what is with the head behind it: a time and a host.
+// Before the head stands what is peeled, or what is with the head behind it: a time and a host, or
+// a word that may be one.
 bool nothing_but_prefixes(std::string_view raw, std::size_t head) {
   if (peel(raw.substr(0, head + 1)).message.size() <= 1) return true;
   const Line whole = peel(raw);
-  return whole.prefix.time.clock != Clock::none && whole.prefix.host &&
+  return ((whole.prefix.time.clock != Clock::none && whole.prefix.host) ||
+          whole.prefix.claimed_host) &&
          raw.substr(head).ends_with(whole.message);
 }
 

@@ -103,6 +103,8 @@ Timestamp export_time(const nlohmann::json& object) {
                                                 "_source.@timestamp",
                                                 "_source.timestamp",
                                                 "attributes.timestamp",
+                                                "EventTimestamp",
+                                                "Created",
                                                 "receiveTimestamp"};
   for (const std::string_view path : kTimes)
     if (const nlohmann::json* found = at_path(object, path))
@@ -121,6 +123,7 @@ constexpr std::string_view kExportTexts[] = {"line",
                                              "jsonPayload.log",
                                              "@message",
                                              "message",
+                                             "Message",
                                              "log",
                                              "msg",
                                              "body",
@@ -400,13 +403,14 @@ std::optional<std::string> unwrap_audit(std::string_view text, Prefix& prefix) {
 
 bool may_be_export(std::string_view text) {
   const auto has = [&](std::string_view word) { return contains(text, word); };
-  return (has("\"message\"") || has("\"line\"") || has("\"textPayload\"") || has("\"log\"") ||
-          has("\"msg\"") || has("Payload\"") || has("\"@message\"") || has("\"body\"") ||
-          has("\"event\"") || has("\"evt\"") || has("\"text\"") || has("\"meldung\"") ||
-          has("\"nachricht\"") || has("\"mensaje\"") || has("\"mensagem\"")) &&
-         (has("time") || has("\"ts\"") || has("\"date\"") || has("Time") || has("\"zeit") ||
-          has("\"uhrzeit") || has("\"hora\"") || has("\"fecha") || has("\"heure\"") ||
-          has("\"horodatage\""));
+  return (has("\"message\"") || has("\"Message\"") || has("\"line\"") || has("\"textPayload\"") ||
+          has("\"log\"") || has("\"msg\"") || has("Payload\"") || has("\"@message\"") ||
+          has("\"body\"") || has("\"event\"") || has("\"evt\"") || has("\"text\"") ||
+          has("\"meldung\"") || has("\"nachricht\"") || has("\"mensaje\"") ||
+          has("\"mensagem\"")) &&
+         (has("time") || has("\"Created\"") || has("\"ts\"") || has("\"date\"") || has("Time") ||
+          has("\"zeit") || has("\"uhrzeit") || has("\"hora\"") || has("\"fecha") ||
+          has("\"heure\"") || has("\"horodatage\""));
 }
 
 std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {

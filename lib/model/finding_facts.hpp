@@ -129,6 +129,7 @@ struct SettingFacts {
   std::string label, value;     // "link rate", "100 on node-07 (node-07 mlx5_3)"
   bool far_below = false;       // at most half of what the others have
   bool set_by_command = false;  // one command sets it back
+  bool under_load = false;      // a job may run with it until its network is busy
 };
 
 // An address that two machines have.

@@ -47,6 +47,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
                    .slower = object.value("slower", ""),
                    .carries = object.value("carries", ""),
                    .set_by_command = object.value("set_by_command", false),
+                   .under_load = object.value("under_load", false),
                    .advice = object.value("advice", "")};
     for (const json& name : object["names"]) {
       rule.pattern = name.get<std::string>();

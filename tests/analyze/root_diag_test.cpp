@@ -244,6 +244,13 @@ TEST(RootDiag, AnAddressThatAllButTheOneWithADeadLinkNameIsThatOnes) {
   EXPECT_EQ(named.at(0).outcome, Outcome::fired);
   EXPECT_EQ(named.at(0).subject, (Subject{SubjectKind::host, "d"}));
   EXPECT_NE(judged(broken, 0, {}, true).at(0).subject.id, "d") << "without a dead link";
+  std::vector<Broken> numbered = broken;
+  for (Broken& one : numbered)
+    if (one.reporter == std::string("d")) one.reporter = "gx-04";
+  EXPECT_EQ(judged(numbered, 0, {}, true).at(0).subject.id, "gx-04")
+      << "its number is the address's";
+  numbered.back().reporter = "gx-05";
+  EXPECT_NE(judged(numbered, 0, {}, true).at(0).subject.id, "gx-05");
   EXPECT_NE(judged(broken, 0, {"a"}, true).at(0).subject.id, "a") << "nobody names itself";
   EXPECT_NE(judged(broken, 0, {"c", "d"}, true).at(0).subject.id, "d") << "of two dead links";
 }

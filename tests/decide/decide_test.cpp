@@ -893,6 +893,43 @@ TEST(ConfigCheck, TheSettingOfTheMachineThatAllWaitFor) {
   EXPECT_NE(judged("n7", 800).action, Action::repair) << "it ran with this setting";
 }
 
+Finding lost_first(const std::string& host) {
+  Finding f = finding("broken_connections", Severity::distributed, Role::root, Scope::host_local,
+                      host, 100 * kMinute, Symptom::infiniband_error);
+  f.analysis = Analysis::root_diag;
+  f.host = Host(host);
+  f.hosts = Hosts({host});
+  f.subject = {SubjectKind::host, host};
+  f.confidence = 0.85;
+  return f;
+}
+
+// Without flow control packets are lost when the network is busy: steps before say nothing.
+TEST(ConfigCheck, ASettingThatShowsUnderLoadOfTheMachineThatAllLost) {
+  Finding flow = drift("nic.pfc", Severity::warning, "communication", {"n7"});
+  const auto judged = [&](bool under_load) {
+    std::get<SettingFacts>(flow.facts).under_load = under_load;
+    Case c = job({broken({"n1", "n2", "n3", "n4"}), lost_first("n7"), flow});
+    c.last_iteration = 260;
+    return decide::decide(c);
+  };
+  EXPECT_EQ(judged(true).action, Action::repair);
+  EXPECT_EQ(judged(false).action, Action::isolate) << "it ran with it";
+}
+
+// Everybody connects to rank 0 first: that those connections broke first does not name its machine.
+TEST(ConfigCheck, ASettingThatNoCommunicationSurvives) {
+  const auto judged = [](Severity severity) {
+    return decide::decide(job({broken({"n1", "n2", "n3", "n4"}), lost_first("n0"),
+                               drift("nccl_version", severity, "communication", {"n7"})}));
+  };
+  const Verdict v = judged(Severity::critical);
+  EXPECT_EQ(v.action, Action::repair);
+  ASSERT_EQ(v.targets.size(), 2u);
+  EXPECT_EQ(v.targets[1].subject.id, "n7");
+  EXPECT_EQ(judged(Severity::info).action, Action::isolate);
+}
+
 TEST(ConfigCheck, HarmlessOrUnrelatedDifferencesAccuseNobody) {
   for (const Finding& one : {drift("kernel_version", Severity::info, "communication", {"n7"}),
                              drift("gpu.power_limit", Severity::warning, "performance", {"n7"})}) {

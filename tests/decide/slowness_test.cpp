@@ -206,6 +206,28 @@ TEST(Slowness, ADeviceAtHalfItsRateIsRelievedThoughNoStepTellsOfIt) {
   EXPECT_EQ(decide::decide(running({f})).action, Action::checks);
 }
 
+// All ports were compared; a line of another machine's kernel has none beside it.
+TEST(Slowness, WhatWasComparedSaysMoreThanALineOfAnotherKernel) {
+  Finding rate = setting("node-3", "nic.rate", true);
+  std::get<SettingFacts>(rate.facts).far_below = true;
+  Finding line;
+  line.id = "classify/pcie_link_degraded/link/node-4";
+  line.analysis = Analysis::classify;
+  line.event_class = "pcie_link_degraded";
+  line.role = Role::root;
+  line.severity = Severity::warning;
+  line.traits.add(Trait::below_rate);
+  line.host = Host("node-4");
+  line.hosts = Hosts({"node-4"});
+  line.subject = {SubjectKind::host, "node-4"};
+  const Verdict v = decide::decide(running({rate, line}));
+  EXPECT_EQ(v.action, Action::mitigate);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "node-3");
+  std::get<SettingFacts>(rate.facts).far_below = false;
+  EXPECT_NE(decide::decide(running({rate, line})).action, Action::mitigate);
+}
+
 TEST(Slowness, ASlowerSettingOfAJobThatEndedWellAccusesNobody) {
   Case c = finished(setting("node-3", "nic.rate", true));
   c.findings.push_back(outlier("node-3"));

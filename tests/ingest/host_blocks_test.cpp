@@ -21,6 +21,7 @@ TEST(CommandHeading, NamesTheMachineAndWhatRanThere) {
             "gx-07.site");
   EXPECT_EQ(heads("# ipmitool -H bmc-gx-07 sel elist  (BMC clock = +08:00)"), "gx-07");
   EXPECT_EQ(heads("$ ipmitool -I lanplus -H gx-07-ipmi.site -U adm sel list"), "gx-07");
+  EXPECT_EQ(heads("## gx-07 eth0"), "gx-07");
   EXPECT_EQ(heads("### gx-07"), "gx-07 (bare)");
 }
 

@@ -49,6 +49,7 @@ TEST(ProgressBar, EpochsThatAreNamedNeedNoFullBar) {
   EXPECT_EQ(rows.progress[18].iteration, 380);
   EXPECT_EQ(rows.progress[19].iteration, 420);
   EXPECT_EQ(rows.progress[56].iteration, 1180);
+  EXPECT_EQ(rows.progress[56].total, 1200) << "the epoch is not over";
 }
 
 TEST(ProgressBar, OtherBarsAreNoSteps) {

@@ -97,6 +97,13 @@ TEST(RdmaSettings, OfTheDeviceAbove) {
 }
 
 // Ports of the machine that are up; a tunnel inside of it and a port without a cable are none.
+TEST(RankRanges, AProcessALine) {
+  const auto rows = file("rank_map.txt", "task:0 gpu-a\ntask:1 gpu-b\n");
+  ASSERT_EQ(rows.identities.size(), 2u);
+  EXPECT_EQ(rows.identities[1].host, "gpu-b");
+  EXPECT_EQ(rows.identities[1].rank, 1);
+}
+
 TEST(Interfaces, SizesOfPackets) {
   EXPECT_EQ(
       settings(file(
@@ -130,6 +137,23 @@ TEST(PingNames, ALineForEachMachine) {
   EXPECT_EQ(rows.identities[0].address, "192.168.30.14");
 }
 
+// Below headings of machines and ports, as loops over both print it.
+TEST(FlowControl, OfPortsThatLoseNoPackets) {
+  std::string text;
+  for (const char* host : {"gx-07", "gx-08"})
+    text += fmt::format(
+        "## {} eth0\nPriority trust state: dscp\nPFC configuration:\n"
+        "\tpriority    0   1   2   3   4   5   6   7\n"
+        "\tenabled     0   0   0   1   0   0   0   0\ncma_roce_tos: 106\n",
+        host);
+  const auto rows = file("mlnx_qos.txt", text);
+  EXPECT_EQ(settings(rows),
+            "nic.trust=dscp\nnic.pfc=0 0 0 1 0 0 0 0\nnic.roce_tos=106\n"
+            "nic.trust=dscp\nnic.pfc=0 0 0 1 0 0 0 0\nnic.roce_tos=106\n");
+  EXPECT_EQ(rows.configs.front().host, "gx-07");
+  EXPECT_EQ(rows.configs.back().host, "gx-08");
+}
+
 TEST(RdmaSettings, APortALine) {
   const auto rows = test::read_text(
       "gx-07 mlx5_2 port 1: state 4: ACTIVE phys 5: LinkUp rate: 100 Gb/sec (1X NDR) link_layer: "
@@ -138,6 +162,10 @@ TEST(RdmaSettings, APortALine) {
   ASSERT_EQ(rows.configs.size(), 2u);
   const auto bare = test::read_text(
       "pm139 mlx5_4 State Active Physical LinkUp Rate 100 (1X NDR, width degraded)\n");
+  const auto heading =
+      test::read_text("n11 CA 'mlx5_2' State: Active  Physical state: LinkUp  Rate: 100  Base\n");
+  ASSERT_EQ(heading.configs.size(), 1u);
+  EXPECT_EQ(heading.configs[0].name + "=" + heading.configs[0].value, "nic.rate[mlx5_2]=100");
   ASSERT_EQ(bare.configs.size(), 1u);
   EXPECT_EQ(bare.configs[0].value, "100 (1X NDR)");
   EXPECT_EQ(bare.configs[0].host, "pm139");

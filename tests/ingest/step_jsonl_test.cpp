@@ -19,6 +19,24 @@ std::string own_rows(int count) {
   return out;
 }
 
+// JSON has no NaN: null is none where a loss stood at every step before, and what is not logged at
+// each step where it stood among the first.
+TEST(StepJsonl, ALossThatIsNull) {
+  const auto gone = [](bool from_first) {
+    std::string text;
+    for (int i = 1; i <= 40; ++i)
+      text += fmt::format(R"({{"ts": 1795232{}, "step": {}, "loss": {}, "lr": 0.1}})"
+                          "\n",
+                          500 + i, i, i > 30 || (from_first && i % 5 != 0) ? "null" : "2.1");
+    std::int64_t count = 0;
+    for (const ProgressRow& row : read_records(text, "metrics.jsonl").progress)
+      count += row.loss_nan;
+    return count;
+  };
+  EXPECT_EQ(gone(false), 10);
+  EXPECT_EQ(gone(true), 0);
+}
+
 TEST(Names, WhatKeysMean) {
   EXPECT_EQ(meaning_of("global_step").role, KeyRole::step);
   EXPECT_EQ(meaning_of("Step").role, KeyRole::step);

@@ -93,6 +93,20 @@ TEST(HeaderLayout, AMachineAndItsRankBetweenBracketsAreALabel) {
       << "what is counted is no machine";
 }
 
+// "gx-07 [rank24]: ", of launchers that put a machine before what its ranks print.
+TEST(HeaderLayout, AWordBeforeALabelMayBeAMachine) {
+  for (const char* label : {"gx-07 [rank24]: ", "2026-02-03 10:11:12,123 gx-07 [rank24] "}) {
+    const std::string raw = std::string(label) + "CUDA error";
+    const Line line = peel(raw);
+    EXPECT_EQ(line.message, "CUDA error") << label;
+    EXPECT_EQ(line.prefix.rank, Rank(24)) << label;
+    EXPECT_EQ(line.prefix.claimed_host, Host("gx-07")) << label;
+    EXPECT_EQ(record_heads(raw).size(), 1u) << label;
+  }
+  EXPECT_FALSE(peel("step-12 [rank24]: CUDA error").prefix.claimed_host);
+  EXPECT_FALSE(peel("lost [rank24]: CUDA error").prefix.claimed_host);
+}
+
 TEST(HeaderLayout, OthersAreThoseOfMostLinesOfAFile) {
   for (const char* layout : {"ga-1| ", "ga-1 | ", "ga-1> ", "(ga-1) ", "[ga-1] ", "[ga-1:5] "}) {
     std::string text;

@@ -51,6 +51,9 @@ TEST(Peel, MomentsOfASystemEventLogStayBesideItsColumns) {
   EXPECT_EQ(line.prefix.time.clock, Clock::local);
   line = peel("3 | 11/21/2026 | 03:19:38 PM CST | Fan | Lower Critical | Asserted");
   EXPECT_EQ(line.prefix.time.ns, kNov + 12 * 3600 * kSecond);
+  line = peel("   794 | 21.11.2026 03:19:38 | loss 2.5160 | tokens/s 51174");
+  EXPECT_EQ(line.prefix.time.clock, Clock::local);
+  EXPECT_EQ(line.prefix.time.ns, kNov);
   EXPECT_EQ(peel("7 | Pre-Init | 0000001 | Fan").prefix.time.clock, Clock::none);
   EXPECT_EQ(peel("12 | 13 | 14").prefix.time.clock, Clock::none);
 }
@@ -588,6 +591,14 @@ TEST(Peel, HoldsForAnyBytes) {
     (void)habit_of(exact.view());
   }
   EXPECT_GT(partial, 0u);
+}
+
+TEST(Export, EventsOfAMachinesController) {
+  const Line event =
+      peel(R"({"host": "gx-4", "Created": "2026-11-21T03:19:38Z", "Message": "Fan 3 failed."})");
+  EXPECT_EQ(event.message, "Fan 3 failed.");
+  EXPECT_EQ(event.prefix.host, Host("gx-4"));
+  EXPECT_EQ(event.prefix.time.ns, kNov);
 }
 
 TEST(Export, FiguresBesideAMessageOfAStepBelongToIt) {

@@ -879,6 +879,8 @@ class Resolution {
     }
     for (auto& t : facts_.tracebacks) settle(t);
     for (auto& x : facts_.exits) settle(x);
+    for (auto& c : facts_.configs)
+      if (c.host && !nameless_host(*c.host)) c.host = names_.canonical(*c.host);
     for (auto& s : facts_.series) {
       const MemberRow* m = facts_.member(s.member);
       if (s.host && nameless_host(*s.host)) s.host.reset();

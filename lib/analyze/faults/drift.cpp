@@ -290,6 +290,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     setting.far_below = slower_alone(item, 0.5) && carries_traffic(item);
     setting.device = item.rule->entity == "gpu" || item.rule->entity == "nic";
     setting.set_by_command = item.rule->set_by_command;
+    setting.under_load = item.rule->under_load;
     setting.label = label;
     setting.value = told;
     f.figures.emplace_back("majority", item.values[0].value);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "analyze/facts/step_lines.hpp"
 #include "model/address.hpp"
@@ -233,13 +234,20 @@ bool has_another_address(const Facts& facts, const Host& host, const std::string
   });
 }
 
+// "roce-a08" and 172.16.8.8: sites number both alike.
+bool numbered_alike(const std::string& host, const std::string& address) {
+  static const re2::RE2 kHost(R"(\D0*(\d{1,3})$)"), kAddress(R"(\.(\d{1,3})$)");
+  std::string a, b;
+  return re2::RE2::PartialMatch(host, kHost, &a) && re2::RE2::PartialMatch(address, kAddress, &b) &&
+         a == b;
+}
+
 // Nobody reports a connection to itself. An address that all reporters name but one, which names
-// others, is of that one when its link is the only one that stays down.
-void name_by_own_link(const Facts& facts, std::vector<Edge>& edges,
-                      const std::vector<Signal>& signals) {
+// others, is of that one when its link is the only one that stays down, or its number is the
+// address's.
+void name_by_those_who_lost_it(const Facts& facts, std::vector<Edge>& edges,
+                               const std::vector<Signal>& signals) {
   const std::set<Host> down = hosts_with_open_link(edges, signals);
-  if (down.size() != 1) return;
-  const Host& host = *down.begin();
   std::set<Host> reporters;
   std::map<Host, std::set<Host>> named;
   for (const Edge& e : edges) {
@@ -247,12 +255,15 @@ void name_by_own_link(const Facts& facts, std::vector<Edge>& edges,
     if (is_address(e.peer) && e.signal->meaning.symptom == Symptom::infiniband_error)
       named[e.peer].insert(e.reporter);
   }
-  if (reporters.count(host) == 0) return;
-  for (const auto& [address, by] : named)
-    if (by.size() >= kLeastWitnesses && by.count(host) == 0 && by.size() + 1 == reporters.size() &&
-        !has_another_address(facts, host, address))
+  for (const auto& [address, by] : named) {
+    if (by.size() < kLeastWitnesses || by.size() + 1 != reporters.size()) continue;
+    const Host& host = *std::ranges::find_if(
+        reporters, [&, &who = by](const Host& one) { return who.count(one) == 0; });
+    const bool own_link = down.size() == 1 && down.count(host) > 0;
+    if ((own_link || numbered_alike(host, address)) && !has_another_address(facts, host, address))
       for (Edge& e : edges)
         if (e.peer == address) e.peer = host;
+  }
 }
 
 // Connections between two hosts that broke, each end once.
@@ -272,7 +283,7 @@ std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& si
     if (seen.insert({*s.host, *s.peer_host}).second)
       edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
-  name_by_own_link(facts, edges, signals);
+  name_by_those_who_lost_it(facts, edges, signals);
   return edges;
 }
 

@@ -39,21 +39,30 @@ bool machine(std::string_view name) {
 // Commands that people run on a machine to see how it is.
 bool command(std::string_view text) {
   static constexpr std::array kCommands{
-      "arp",      "arping",      "awk",      "cat",       "chronyc",  "conda",        "cpupower",
-      "crictl",   "cut",         "date",     "dcgmi",     "df",       "dmesg",        "dmidecode",
-      "docker",   "du",          "echo",     "egrep",     "env",      "ethtool",      "findmnt",
-      "for",      "free",        "grep",     "head",      "hostname", "ibdev2netdev", "ibstat",
-      "ibstatus", "ibv_devinfo", "id",       "iostat",    "ip",       "ipmitool",     "journalctl",
-      "last",     "ls",          "lsblk",    "lscpu",     "lsmod",    "lspci",        "lstopo",
-      "mlxlink",  "modinfo",     "module",   "mount",     "mpstat",   "netstat",      "nproc",
-      "numactl",  "nvidia-smi",  "nvme",     "perfquery", "ping",     "pip",          "pip3",
-      "ps",       "py-spy",      "python",   "python3",   "rdma",     "sar",          "sed",
-      "sensors",  "show",        "smartctl", "ss",        "sudo",     "sysctl",       "systemctl",
-      "tail",     "timedatectl", "top",      "turbostat", "ulimit",   "uname",        "uptime",
-      "vmstat",   "w",           "who",      "zcat"};
+      "arp",         "arping",    "awk",          "cat",        "chronyc",    "conda",
+      "cpupower",    "crictl",    "cut",          "date",       "dcgmi",      "df",
+      "dmesg",       "dmidecode", "docker",       "du",         "echo",       "egrep",
+      "env",         "ethtool",   "findmnt",      "for",        "free",       "grep",
+      "head",        "hostname",  "ibdev2netdev", "ibstat",     "ibstatus",   "ibv_devinfo",
+      "id",          "iostat",    "ip",           "ipmitool",   "journalctl", "last",
+      "ls",          "lsblk",     "lscpu",        "lsmod",      "lspci",      "lstopo",
+      "mlnx_qos",    "mlxlink",   "modinfo",      "module",     "mount",      "mpstat",
+      "netstat",     "nproc",     "numactl",      "nvidia-smi", "nvme",       "perfquery",
+      "ping",        "pip",       "pip3",         "ps",         "py-spy",     "python",
+      "python3",     "rdma",      "sar",          "sed",        "sensors",    "show",
+      "smartctl",    "ss",        "sudo",         "sysctl",     "systemctl",  "tail",
+      "timedatectl", "top",       "turbostat",    "ulimit",     "uname",      "uptime",
+      "vmstat",      "w",         "who",          "zcat"};
   while (!text.empty() && (text.front() == '(' || text.front() == ' ')) text.remove_prefix(1);
   const std::string_view word = text.substr(0, text.find_first_of(" ;|'\")"));
   return std::ranges::find(kCommands, word) != kCommands.end();
+}
+
+// A part of the machine that the lines below are about: "eth0", "mlx5_2".
+bool device(std::string_view text) {
+  static const re2::RE2 kDevice(
+      R"((?:eth|en[ops]|ib|mlx\d_|bnxt_re|roce|rdma|bond|hsn|rail)[\w.]*\d[\w.]*)");
+  return re2::RE2::FullMatch({text.data(), text.size()}, kDevice);
 }
 
 // After the first rule: the name, and the second rule.
@@ -172,7 +181,7 @@ CommandHeading command_heading(std::string_view raw) {
   if (!marked && !re2::RE2::FullMatch(piece, kSsh, &name, &rest)) return {};
   if (!machine(name)) return {};
   if (rest.starts_with("$ ")) rest.erase(0, 2);  // "### gx-07 $ dcgmi diag -r 4"
-  if (command(rest)) return {name, false};
+  if (command(rest) || device(rest)) return {name, false};
   // "-- gx-07 --" is a rule of prose more often than not.
   if (!rest.empty() || !marked || text[0] == '-') return {};
   return {name, true, heads_section(text, name)};

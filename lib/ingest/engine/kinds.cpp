@@ -435,8 +435,8 @@ extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
-extern const Document kDigestTable, kTestedDevices, kEnvironment, kLsmod, kModinfo, kPackages,
-    kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions;
+extern const Document kDcgmDiagJson, kDigestTable, kTestedDevices, kEnvironment, kLsmod, kModinfo,
+    kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
@@ -461,6 +461,7 @@ constexpr const Document* kDocuments[] = {&kManifest,
                                           &kInventory,
                                           &kRankTable,
                                           &kRankRanges,
+                                          &kDcgmDiagJson,
                                           &kOutcomes,
                                           &kHostfile,
                                           &kNetworkCsv,

@@ -22,7 +22,7 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
-    kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames;
+    kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -128,6 +128,8 @@ constexpr const Recogniser* kAll[] = {
     &kRdmaPortLines,
     &kInterfaces,
     &kPingNames,
+    &kFlowControl,
+    &kSelRows,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

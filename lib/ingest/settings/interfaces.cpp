@@ -27,13 +27,13 @@ Outcome read_interface(const TextLine& line, Reading& reading) {
   return {true};
 }
 
-constexpr std::string_view kWords[] = {" qdisc ", ": flags="};
+constexpr std::string_view kInterfaceWords[] = {" qdisc ", ": flags="};
 
 }  // namespace
 
 extern const Recogniser kInterfaces;
 constinit const Recogniser kInterfaces{
-    "interfaces", "ip link, ip addr, ifconfig: the sizes of packets that interfaces take", kWords,
-    read_interface};
+    "interfaces", "ip link, ip addr, ifconfig: the sizes of packets that interfaces take",
+    kInterfaceWords, read_interface};
 
 }  // namespace culprit::ingest

@@ -108,8 +108,13 @@ std::optional<RankRange> rank_range(std::string_view text) {
       R"((?i)(?:host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*)[ \t:,=>-]+(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6}))");
   const re2::StringPiece piece(text.data(), text.size());
   RankRange out;
-  if (!re2::RE2::FullMatch(piece, kRanksFirst, &out.first, &out.last, &out.host) &&
-      !re2::RE2::FullMatch(piece, kHostFirst, &out.host, &out.first, &out.last))
+  // A process a line: "task:5 gpu-f".
+  static const re2::RE2 kOne(
+      R"((?i)(?:rank|task|process)[ :=]*(\d{1,6})[ \t:,=>-]+(?:on |host |node )?([a-z][a-z0-9.]*[-\d][a-z0-9.-]*))");
+  if (re2::RE2::FullMatch(piece, kOne, &out.first, &out.host))
+    out.last = out.first;
+  else if (!re2::RE2::FullMatch(piece, kRanksFirst, &out.first, &out.last, &out.host) &&
+           !re2::RE2::FullMatch(piece, kHostFirst, &out.host, &out.first, &out.last))
     return std::nullopt;
   if (!line::may_name_machine(out.host) || !out.of_one_machine()) return std::nullopt;
   return out;

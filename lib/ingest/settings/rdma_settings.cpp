@@ -64,9 +64,10 @@ Outcome read_rdma_settings(const TextLine& line, Reading& reading) {
 
 // A port a line, as loops over machines print it, with the machine before it or not:
 // "gx-07 mlx5_2 port 1: state 4: ACTIVE phys 5: LinkUp rate: 100 Gb/sec (1X NDR)"
+// "pod2-n11 CA 'mlx5_2' State: Active  Physical state: LinkUp  Rate: 100  Base lid: 421"
 Outcome read_port_line(const TextLine& line, Reading& reading) {
   static const re2::RE2 kPort(
-      R"((?i)^\W*(?:([A-Za-z][\w.-]*\d[\w.-]*)[ :]+)?((?:mlx\d|bnxt_re|irdma|hfi1|ib)\w*)\b.*\bstate:? .*\brate:? +(\d+(?:\.\d+)?(?: Gb/sec)? \(\d+X \w+)[,)])");
+      R"((?i)^\W*(?:([A-Za-z][\w.-]*\d[\w.-]*)[ :]+)?(?:CA ')?((?:mlx\d|bnxt_re|irdma|hfi1|ib)\w*)\b.*\bstate:? .*\brate:? +(\d+(?:\.\d+)?(?: Gb/sec)?(?: \(\d+X \w+)?))");
   std::string host, nic, rate;
   if (line.raw.size() > 400 ||
       !re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kPort, &host, &nic, &rate))
@@ -75,12 +76,12 @@ Outcome read_port_line(const TextLine& line, Reading& reading) {
   std::optional<Host> whose = reading.host_of(line.line.prefix);
   if (whose == Host(nic)) whose.reset();
   if (!host.empty()) whose = Host(host);
-  reading.sink.put(ConfigRow{line.place, "nic.rate[" + nic.substr(0, 64) + "]", rate + ")", whose});
+  if (rate.find('(') != std::string::npos) rate += ")";
+  reading.sink.put(ConfigRow{line.place, "nic.rate[" + nic.substr(0, 64) + "]", rate, whose});
   return {true};
 }
 
-constexpr std::string_view kPortLineWords[] = {" Gb/sec (", "X NDR)", "X HDR)", "X EDR)",
-                                               "X NDR,",    "X HDR,", "X EDR,"};
+constexpr std::string_view kPortLineWords[] = {" Gb/sec (", "LinkUp"};
 constexpr std::string_view kRdmaSettingsWords[] = {"fw_ver:", "Firmware version:", "link_layer:"};
 
 }  // namespace

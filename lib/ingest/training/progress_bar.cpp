@@ -62,7 +62,7 @@ class Bars final : public Kept {
     if (rows_ >= kMost) return false;
     ++rows_;
     row.iteration = one->base + at;
-    if (total > 0) row.total = total;
+    if (total > 0) row.total = one->base + total;  // of all epochs up to this one
     one->rows.push_back(std::move(row));
     return true;
   }

@@ -73,6 +73,7 @@ class ObjectScanner {
       to_.number(parent, key, text);
       return true;
     }
+    if (text == "null") to_.null(parent, key);
     return text == "null" || text == "true" || text == "false";
   }
 
@@ -131,6 +132,7 @@ struct Glancer {
     else if (odd_number(text, odd))
       number(parent, name, text);
   }
+  void null(std::string_view, std::string_view) {}
   void open() { key({}, {}); }
   void close() {}
 };
@@ -180,7 +182,7 @@ void StepObjects::keep(Key& key, double value) {
   if (key.slot == StepRows::kNoSlot)
     problem_ = "series.too_many";
   else
-    row_.cells.push_back({key.slot, value});
+    row_.cells.push_back({key.slot, value}), ++key.numbers;
 }
 
 void StepObjects::number(std::string_view parent, std::string_view name, std::string_view text) {
@@ -284,6 +286,17 @@ void StepObjects::string(std::string_view parent, std::string_view name, std::st
     if (key->meaning.role == KeyRole::amount) amount_ = key->slot;
     keep(*key, value);
   }
+}
+
+// JSON has no NaN: loggers write null for a loss that is none. Others write it for what they do not
+// log at each step; those have done so before.
+void StepObjects::null(std::string_view parent, std::string_view name) {
+  constexpr std::uint32_t kAlwaysNumbers = 20;
+  if (!parent.empty()) return;
+  Key* const key = find(parent, name);
+  if (key == nullptr || figure_of(name).figure != Figure::loss) return;
+  key->left_out = key->left_out || key->numbers < kAlwaysNumbers;
+  if (!key->left_out) keep(*key, std::numeric_limits<double>::quiet_NaN());
 }
 
 Outcome StepObjects::read(std::string_view text, const Place& place, Reading& reading) {

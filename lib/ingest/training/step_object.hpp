@@ -31,6 +31,7 @@ class StepObjects {
   // As told by the scanner, in the order of the text.
   void number(std::string_view parent, std::string_view key, std::string_view text);
   void string(std::string_view parent, std::string_view key, std::string_view text);
+  void null(std::string_view parent, std::string_view key);
   void open() { before_nested_ = row_.cells.size(), typed_ = false; }
   void close() {
     if (typed_) row_.cells.resize(before_nested_);
@@ -42,6 +43,8 @@ class StepObjects {
     KeyMeaning meaning;
     std::uint32_t slot;
     std::size_t next;  // the key that came after this one last time: mostly it does so again
+    std::uint32_t numbers = 0;  // that it held
+    bool left_out = false;      // null stood for what is not logged at each step
   };
   Key* find(std::string_view parent, std::string_view key);
   void keep(Key& key, double value);

@@ -179,6 +179,7 @@ bool of_nvidia_smi(std::string_view header, const Layout& layout) {
 }
 
 bool sniff_step_table(const Head& head) {
+  if (contains(head.bytes, ",Asserted")) return false;  // what a machine's controller recorded
   const std::string_view base = head.base();
   const bool named = base.ends_with(".csv") || base.ends_with(".tsv");
   std::string_view rest = head.bytes;
