@@ -90,6 +90,26 @@ TEST_F(Facts, TheSameLineInTwoFilesOfAHostIsOneSignal) {
             1);
 }
 
+// A service that went long before the job began is gone until it says that it is back.
+TEST_F(Facts, AServiceThatStayedAway) {
+  const auto action = [&](const std::string& since) {
+    write("ufm/opensm.log",
+          "Jul 08 04:50:00 118220 [7F2A] 0x01 -> SUBNET UP\n"
+          "Jul 08 04:58:03 002211 [7F2A] 0x80 -> Exiting SM\n" +
+              since);
+    std::string log;
+    for (int rank = 0; rank < 8; ++rank)
+      log += fmt::format(
+          "[rank{}]: 2026-07-08T06:30:0{}Z torch.distributed.DistBackendError: NCCL error in: "
+          "ProcessGroupNCCL.cpp:2114, internal error, NCCL version 2.21.5\n",
+          rank, rank);
+    write("job.log", "2026-07-08T06:29:00Z starting\n" + log);
+    return diagnose().verdict.action;
+  };
+  EXPECT_EQ(action(""), Action::repair);
+  EXPECT_NE(action("Jul 08 05:10:00 000001 [7F2A] 0x01 -> SUBNET UP\n"), Action::repair);
+}
+
 TEST_F(Facts, EqualBytesOfOneOwnerCountOnce) {
   const std::string text = std::string("2026-03-04T09:31:07+00:00 mx-1 kernel: ") + kOffTheBus;
   write("hosts/mx-1/a/syslog", text);

@@ -130,6 +130,8 @@ TEST(HostWords, LinesOfTools) {
   EXPECT_EQ(
       clocks(file("proc_stat.txt", "cpu  1 2 3\nctxt 1990473\nbtime 1772877600\nprocesses 2915\n")),
       "boot_time 2026-03-07T10:00:00Z +0s");
+  EXPECT_EQ(clocks(file("dmesg.txt", "(boot time of this node: 2026-03-07 10:00:00 UTC)\n")),
+            "boot_time 2026-03-07T10:00:00Z +0s");
   EXPECT_EQ(clocks(file("list-boots.txt",
                         "-1 0a1b2c3d4e5f60718293a4b5c6d7e8f9 Sun 2026-02-01 08:12:33 UTC—Sun "
                         "2026-03-01 08:10:00 UTC\n 0 1a1b2c3d4e5f60718293a4b5c6d7e8f9 Sun "
@@ -446,6 +448,10 @@ TEST(Pods, TheirNodes) {
           "cx-7/10.1.4.7\nStatus:           Running\nIP:               10.8.1.4\nContainers:\n  "
           "a:\n    Restart Count:  0\nVolumes:\n  v:\n    Name:  x\n")),
       "pod:cx-7=pt-worker-0 pod:cx-7=10.8.1.4");
+  EXPECT_EQ(names(file("short.txt",
+                       "Name:         pt-worker-4\nNode:         cx-9/10.1.4.9\nStatus:       "
+                       "Failed\nContainers:\n  a:\n    State:  Terminated\nEvents: <none>\n")),
+            "pod:cx-9=pt-worker-4");
   EXPECT_EQ(
       names(
           file("pods.yaml",

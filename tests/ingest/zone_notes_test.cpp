@@ -29,6 +29,22 @@ TEST(ZoneNotes, FilesByTheirNames) {
             "timezone.file[train.log]=+00:00 timezone.job=+00:00 timezone.file[smi.csv]=-07:00 ");
 }
 
+// In a comment or a heading among what a tool printed, of that file or of a machine by its name.
+TEST(ZoneComments, OfTheFileThatTheyStandIn) {
+  const auto said = [](const std::string& text) {
+    std::string out;
+    for (const ConfigRow& c : test::read_text(text, "", {}, false, "bmc/gx-7.sel").configs)
+      out += c.name + "=" + c.value + " ";
+    return out;
+  };
+  EXPECT_EQ(said("  ID | Date | Time | Sensor | Event   (BMC gx-7, BMC clock UTC+2)\n"),
+            "timezone.file[bmc/gx-7.sel]=UTC+2 ");
+  EXPECT_EQ(said("# gx hosts UTC; nas-2 clock EST\n"),
+            "timezone.machines=+00:00 timezone.file[nas-2]=-05:00 ");
+  EXPECT_EQ(said("the clock of this model runs at 1980 MHz (UTC is the unit)\n"), "");
+  EXPECT_EQ(said("2026-03-01 10:00:00 INFO set clock UTC+2 for eval\n"), "");
+}
+
 TEST(ZoneNotes, WhatIsOfNobodyOrOfBothIsLeftOut) {
   EXPECT_EQ(noted("the job and its hosts print EST\n"), "");
   EXPECT_EQ(noted("collected at 12:31 UTC on a Monday\n"), "");

@@ -746,6 +746,21 @@ bool breaks_the_next_run(const Facts& facts, const Signal& s) {
          std::ranges::none_of(facts.progress, steps_later);
 }
 
+// A service that ended before the job began, of a kind that says when it is back and did not, is
+// still gone when the job prints what that leads to.
+void keep_services_that_stayed_away(std::vector<Signal>& signals) {
+  std::set<std::string_view> met;
+  for (const Signal& s : signals)
+    if (!s.before_job && !s.hearsay && !s.stranger && s.origin == Origin::any)
+      met.insert(s.event_class);
+  for (Signal& s : signals)
+    if (s.before_job && s.meaning.cause == CauseKind::shared && s.meaning.role == Role::root &&
+        !s.meaning.cleared_by.empty() && (s.alerts.empty() || !s.alerts.back().closed) &&
+        std::ranges::any_of(s.meaning.leads_to,
+                            [&](const std::string& one) { return met.count(one) > 0; }))
+      s.before_job = false;
+}
+
 // A part that failed before the job began and that nothing took back is still broken when a program
 // on the same machine prints what that leads to, and what is no echo of a failure anywhere.
 void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
@@ -796,6 +811,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);
   keep_what_stayed_broken(facts, out);
+  keep_services_that_stayed_away(out);
   name_owners_of_xid_45(out);
   sort_rows(out, earlier);
   return out;

@@ -113,6 +113,8 @@ bool events_table(const Head& head) {
 bool kubectl_describe(const Head& head) {
   return (head_has(head, "Namespace:") && head_has(head, "Containers:") &&
           (head_has(head, "Restart Count:") || starts(first_text_of(head), "Name:"))) ||
+         (starts(first_text_of(head), "Name:") && head_has(head, "\nNode:") &&
+          head_has(head, "\nContainers:")) ||
          starts(first_text_of(head), "LAST SEEN") || events_table(head);
 }
 

@@ -22,7 +22,8 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
-    kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows;
+    kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows,
+    kZoneComments;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -130,6 +131,7 @@ constexpr const Recogniser* kAll[] = {
     &kPingNames,
     &kFlowControl,
     &kSelRows,
+    &kZoneComments,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

@@ -8,6 +8,7 @@
 
 #include "ingest/engine/recogniser.hpp"
 #include "line/timestamp.hpp"
+#include "line/trimmed.hpp"
 #include "line/zone.hpp"
 #include "model/contains.hpp"
 
@@ -56,11 +57,25 @@ std::vector<std::string> files_in(re2::StringPiece clause) {
   return out;
 }
 
-Outcome read_zone_note(const TextLine& line, Reading& reading) {
+// Of the file that the clause stands in, or of the machine that it names: "BMC clock UTC+2",
+// "nas-b clock EST", "this log: UTC+8". "" for neither.
+std::string own_clock(const re2::StringPiece& clause, std::string_view path) {
+  static const re2::RE2 kOwn(
+      R"((?i)(?:^|[\s(])(?:([\w.-]+)(?:'s)? )?clock(?: (?:is|in|at|on|shows))*[ :=]+\(?(?:UTC|GMT|[A-Z]{3,4}\b|[+-]\d\d:?\d\d))"),
+      kThing(
+          R"((?i)(?:this|the|its|own|local|system|bmc|sel|ipmi|switch|log|file|node|host|machine|server|console|controller))");
+  std::string whose;
+  if (!re2::RE2::PartialMatch(clause, kOwn, &whose)) return {};
+  if (whose.empty() || re2::RE2::FullMatch(whose, kThing)) return std::string(path);
+  return whose.find_first_of("-0123456789") == std::string::npos ? std::string() : whose;
+}
+
+// own_clock_only: nothing but what it says of the clock of its own file counts.
+Outcome read_clauses(const TextLine& line, Reading& reading, bool own_clock_only) {
   constexpr std::size_t kLongest = 300;
   if (line.raw.size() > kLongest || line.line.prefix.time.clock != Clock::none) return {};
   static const re2::RE2 kTells(
-      R"(\b(?:is|are|in|on|prints?|runs?|uses?|log)\b.{0,30}\b(?:UTC|GMT|CES?T|[EMP][SD]T|CDT|JST|KST|IST|SGT|HKT|AE[SD]T|[A-Z][a-z]+/[A-Z][a-z]))");
+      R"(\b(?:is|are|in|on|prints?|runs?|uses?|log|clocks?|hosts|nodes|time)\b.{0,30}\b(?:UTC|GMT|CES?T|[EMP][SD]T|CDT|JST|KST|IST|SGT|HKT|AE[SD]T|[A-Z][a-z]+/[A-Z][a-z]))");
   if (!re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kTells)) return {};
   // "(CEST, UTC+2)" is one zone, so what stands between brackets is of the clause before.
   std::string text(line.raw);
@@ -81,6 +96,12 @@ Outcome read_zone_note(const TextLine& line, Reading& reading) {
     // "Console is local time": of which zone nobody says.
     if (zone.empty() && name == "timezone.job" && contains(clause, "local time")) zone = "local";
     if (zone.empty()) continue;
+    if (const std::string own = own_clock(clause, reading.path); !own.empty() && zone != "local") {
+      reading.sink.put(ConfigRow{line.place, "timezone.file[" + own + "]", zone});
+      used = true;
+      continue;
+    }
+    if (own_clock_only) continue;
     if (zone != "local")
       for (const std::string& file : files_in(clause)) {
         reading.sink.put(ConfigRow{line.place, "timezone.file[" + file + "]", zone});
@@ -93,9 +114,29 @@ Outcome read_zone_note(const TextLine& line, Reading& reading) {
   return {used};
 }
 
+Outcome read_zone_note(const TextLine& line, Reading& reading) {
+  return read_clauses(line, reading, false);
+}
+
+// A comment or a heading among what a tool printed.
+Outcome read_zone_comment(const TextLine& line, Reading& reading) {
+  const std::string_view text = line::trimmed(line.raw);
+  const bool comment = text.starts_with('#') || text.starts_with("//") || text.starts_with('(') ||
+                       text.starts_with("--") || text.starts_with(';');
+  return read_clauses(line, reading, !comment);
+}
+
+constexpr std::string_view kCommentWords[] = {"local time", " clock ",  "clock:", "hosts UTC",
+                                              "nodes UTC",  "logs UTC", " (UTC+", " (UTC-"};
+
 }  // namespace
 
-extern const Recogniser kZoneNotes;
+extern const Recogniser kZoneNotes, kZoneComments;
+constinit const Recogniser kZoneComments{
+    .name = "zone-comments",
+    .summary = "comments that say in which zone a clock prints",
+    .words = kCommentWords,
+    .read = read_zone_comment};
 constinit const Recogniser kZoneNotes{
     .name = "zone-notes",
     .summary = "notes of people: in which zone the job's and the machines' clocks print",
