@@ -501,6 +501,7 @@ std::vector<Date> readings(int first, int second, int last, bool two_digits) {
 std::size_t parse_short_date(std::string_view text, Timestamp& stamp) {
   if (text.size() < 17 || !digit(text[0]) || !digit(text[1]) || (text[2] != '/' && text[2] != '-'))
     return 0;
+  if (const std::size_t used = parse_half_days(text, stamp); used > 0) return used;
   const char separator = text[2];
   const std::size_t second = text.find(separator, 3);  // "22", "Nov"
   if (second != 5 && second != 6) return 0;

@@ -90,6 +90,28 @@ TEST_F(Facts, TheSameLineInTwoFilesOfAHostIsOneSignal) {
             1);
 }
 
+// Lines that somebody took out of the output of a job are its own, whatever the file is called.
+TEST_F(Facts, WarningsOfManyMachinesAreOutputOfAJob) {
+  const auto elsewhere = [&](int hosts) {
+    std::string picked;
+    for (int i = 0; i < hosts; ++i)
+      picked += fmt::format(
+          "mx-{}:4000:4200 [0] transport/net_ib.cc:1708 NCCL WARN NET/IB: Got completion from "
+          "peer 10.4.20.0<41022> with status=12 opcode=0 len=0 vendor err 129 (Recv) hca mlx5_0\n",
+          i);
+    write("picked.txt", picked);
+    std::string steps;
+    for (int i = 0; i < 9; ++i)
+      steps += fmt::format("2026-03-04T09:31:0{}Z step {} loss 2.5\n", i, i);
+    write("train_rank0.log", steps);
+    const Answer a = diagnose();
+    return std::ranges::count_if(a.resolved.facts.events,
+                                 [](const EventRow& e) { return e.elsewhere; });
+  };
+  EXPECT_EQ(elsewhere(8), 0);
+  EXPECT_EQ(elsewhere(3), 3) << "too few";
+}
+
 // A service that went long before the job began is gone until it says that it is back.
 TEST_F(Facts, AServiceThatStayedAway) {
   const auto action = [&](const std::string& since) {

@@ -94,27 +94,29 @@ TEST(Timestamp, Sheet) {
 }
 
 TEST(Timestamp, ShortDates) {
-  check(parse_short_date,
-        {
-            {"03-Nov-2025 00:59:44 step 1", 20, Clock::local, at(2025, 11, 3, 0, 59, 44), kSecond},
-            {"03/Nov/2025:00:59:44 +0200", 26, Clock::utc, at(2025, 11, 2, 22, 59, 44), kSecond},
-            {"04/22/2024 17:30:11 - INFO", 19, Clock::local, at(2024, 4, 22, 17, 30, 11), kSecond},
-            {"22/04/2024 17:30:11", 19, Clock::local, at(2024, 4, 22, 17, 30, 11), kSecond},
-            {"25/03/07 10:00:00 INFO", 17, Clock::local, at(2025, 3, 7, 10, 0, 0), kSecond},
-            {"13/03/26 10:00:00", 17, Clock::local_no_date, 10 * kHour, kSecond},
-            // Two readings are dates of our time: the time of day is sure.
-            {"07/09/25 12:33:12]", 17, Clock::local_no_date, 12 * kHour + 1992 * kSecond, kSecond},
-            {"03/04/2026 00:00:09", 19, Clock::local_no_date, 9 * kSecond, kSecond},
-            {"04/04/2026 00:00:09", 19, Clock::local, at(2026, 4, 4, 0, 0, 9), kSecond},
-            {"12/03/ab 10:10:01", 0},
-            {"26-11-02 04:00:12 INFO", 17, Clock::local, at(2026, 11, 2, 4, 0, 12), kSecond},
-            {"12-31-2024 10:00:00", 0},  // the day or the month first: both are written
-            {"45/45/2024 17:30:11", 0},
-            {"04/22/2024 17:30", 0},
-            {"04/22/2024", 0},
-            {"17/18 of 20 done at 10:00:00", 0},
-            {"", 0},
-        });
+  check(
+      parse_short_date,
+      {
+          {"03-Nov-2025 00:59:44 step 1", 20, Clock::local, at(2025, 11, 3, 0, 59, 44), kSecond},
+          {"03/Nov/2025:00:59:44 +0200", 26, Clock::utc, at(2025, 11, 2, 22, 59, 44), kSecond},
+          {"04/22/2024 17:30:11 - INFO", 19, Clock::local, at(2024, 4, 22, 17, 30, 11), kSecond},
+          {"04/22/2024 05:30:11 PM step 1", 22, Clock::local, at(2024, 4, 22, 17, 30, 11), kSecond},
+          {"22/04/2024 17:30:11", 19, Clock::local, at(2024, 4, 22, 17, 30, 11), kSecond},
+          {"25/03/07 10:00:00 INFO", 17, Clock::local, at(2025, 3, 7, 10, 0, 0), kSecond},
+          {"13/03/26 10:00:00", 17, Clock::local_no_date, 10 * kHour, kSecond},
+          // Two readings are dates of our time: the time of day is sure.
+          {"07/09/25 12:33:12]", 17, Clock::local_no_date, 12 * kHour + 1992 * kSecond, kSecond},
+          {"03/04/2026 00:00:09", 19, Clock::local_no_date, 9 * kSecond, kSecond},
+          {"04/04/2026 00:00:09", 19, Clock::local, at(2026, 4, 4, 0, 0, 9), kSecond},
+          {"12/03/ab 10:10:01", 0},
+          {"26-11-02 04:00:12 INFO", 17, Clock::local, at(2026, 11, 2, 4, 0, 12), kSecond},
+          {"12-31-2024 10:00:00", 0},  // the day or the month first: both are written
+          {"45/45/2024 17:30:11", 0},
+          {"04/22/2024 17:30", 0},
+          {"04/22/2024", 0},
+          {"17/18 of 20 done at 10:00:00", 0},
+          {"", 0},
+      });
 }
 
 TEST(Timestamp, Calendar) {

@@ -35,8 +35,25 @@ struct Ties {
     }
     for (const TracebackRow& t : facts.tracebacks)
       if (t.rank) speaks.insert(t.place.member);
+    collect_warnings(facts);
     for (const RecorderRow& r : facts.recorders) speaks.insert(r.place.member);
     for (const StackSample& s : facts.samples) speaks.insert(s.row.place.member);
+  }
+
+ private:
+  // Processes of several machines report lost peers in one file, with their numbers: lines that
+  // somebody took out of the output of a job, and no machine's log.
+  void collect_warnings(const Facts& facts) {
+    constexpr std::size_t kSeveral = 4;
+    std::map<MemberId, std::set<std::string>> reporters;
+    for (const EventRow& e : facts.events)
+      if (e.role == Role::cascade && e.host && e.pid && e.severity >= Severity::distributed)
+        reporters[e.place.member].insert(short_host(*e.host));
+    for (const auto& [member, of] : reporters)
+      if (of.size() >= kSeveral) {
+        speaks.insert(member);
+        hosts[member].insert(of.begin(), of.end());
+      }
   }
 };
 

@@ -58,15 +58,17 @@ std::vector<std::string> files_in(re2::StringPiece clause) {
 }
 
 // Of the file that the clause stands in, or of the machine that it names: "BMC clock UTC+2",
-// "nas-b clock EST", "this log: UTC+8". "" for neither.
-std::string own_clock(const re2::StringPiece& clause, std::string_view path) {
+// "nas-b clock EST". "" for neither. A note tells of other files than its own.
+std::string own_clock(const re2::StringPiece& clause, const Reading& reading) {
   static const re2::RE2 kOwn(
       R"((?i)(?:^|[\s(])(?:([\w.-]+)(?:'s)? )?clock(?: (?:is|in|at|on|shows))*[ :=]+\(?(?:UTC|GMT|[A-Z]{3,4}\b|[+-]\d\d:?\d\d))"),
       kThing(
           R"((?i)(?:this|the|its|own|local|system|bmc|sel|ipmi|switch|log|file|node|host|machine|server|console|controller))");
   std::string whose;
   if (!re2::RE2::PartialMatch(clause, kOwn, &whose)) return {};
-  if (whose.empty() || re2::RE2::FullMatch(whose, kThing)) return std::string(path);
+  const bool note = reading.text_kind == "notes";
+  if (note && re2::RE2::FullMatch(whose, "(?i)(?:bmc|sel|ipmi)")) return "bmc";
+  if (whose.empty() || re2::RE2::FullMatch(whose, kThing)) return note ? "" : reading.path;
   return whose.find_first_of("-0123456789") == std::string::npos ? std::string() : whose;
 }
 
@@ -96,7 +98,7 @@ Outcome read_clauses(const TextLine& line, Reading& reading, bool own_clock_only
     // "Console is local time": of which zone nobody says.
     if (zone.empty() && name == "timezone.job" && contains(clause, "local time")) zone = "local";
     if (zone.empty()) continue;
-    if (const std::string own = own_clock(clause, reading.path); !own.empty() && zone != "local") {
+    if (const std::string own = own_clock(clause, reading); !own.empty() && zone != "local") {
       reading.sink.put(ConfigRow{line.place, "timezone.file[" + own + "]", zone});
       used = true;
       continue;
