@@ -30,6 +30,15 @@ bool known_machine(const Walk& w, const Host& host) {
          (w.incident.hosts_heard >= kSeries && has(w.incident.all_hosts, host));
 }
 
+// Others came to the meeting and waited there for this one: what it does not reach, they do.
+bool others_came(const Walk& w, const Host& host) {
+  constexpr std::size_t kSeveral = 3;
+  return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.traits.has(Trait::rendezvous_timeout) &&
+           f.hosts.size() >= kSeveral && !has(f.hosts, host);
+  });
+}
+
 // A set-up failure that one host of several reports is that host's environment.
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide) {
@@ -57,7 +66,9 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   }
   if (w.incident.hosts_with_output > 1) return host;
   // One console holds the output of all: others were heard, and say nothing of the kind.
-  const bool own = !f.traits.has(Trait::not_of_host) && f.hosts.size() == 1 && alike.size() == 1 &&
+  const bool own = f.hosts.size() == 1 && alike.size() == 1 &&
+                   (!f.traits.has(Trait::not_of_host) ||
+                    (f.traits.has(Trait::no_route) && others_came(w, f.hosts.front()))) &&
                    known_machine(w, f.hosts.front());
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }

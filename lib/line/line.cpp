@@ -21,6 +21,7 @@
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
 #include "model/contains.hpp"
+#include "model/number.hpp"
 
 namespace culprit::line {
 
@@ -764,6 +765,15 @@ bool peel_host(Cursor& c, Prefix& prefix) {
   if (host.empty() || !(p.take(": ") || (p.take(":") && p.done()))) return false;
   prefix.stream = std::string(host);
   prefix.host = Host(host);
+  // "gx-09.3: " of a machine's fourth process, as launchers label it; an address is all digits.
+  if (const std::size_t dot = host.rfind('.');
+      dot != std::string_view::npos && host.size() - dot <= 3 && host.size() - dot > 1 &&
+      std::ranges::all_of(host.substr(dot + 1), digit) && alpha(host.front())) {
+    std::int64_t number = 0;
+    parse_whole(host.substr(dot + 1), number);
+    prefix.host = Host(host.substr(0, dot));
+    prefix.local_rank = LocalRank(number);
+  }
   c = p;
   return true;
 }

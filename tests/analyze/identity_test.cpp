@@ -148,6 +148,24 @@ TEST(Hosts, EndsOfTheNamesOfARack) {
   EXPECT_EQ(hosts({"login-u10", "login-u12"}), "u19 u12 u10 -") << "names of their own";
 }
 
+// Ray names the machine of a process by its address, in a file of each machine.
+TEST(Hosts, FilesInEachOfWhichOneAddressSpeaks) {
+  const auto first = [](const std::vector<std::string>& addresses) {
+    Facts facts;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      file(facts, "ray/worker-gpu-" + std::to_string(i) + ".log");
+      EventRow e;
+      e.place.member = static_cast<MemberId>(i + 1);
+      e.host = Host(addresses[i]);
+      facts.events.push_back(e);
+    }
+    resolve_identity(facts);
+    return std::string(facts.events[0].host.value_or(Host("-")));
+  };
+  EXPECT_EQ(first({"10.1.9.10", "10.1.9.11", "10.1.9.12"}), "worker-gpu-0");
+  EXPECT_EQ(first({"10.1.9.10", "10.1.9.11", "10.1.9.10"}), "10.1.9.10") << "not one in each";
+}
+
 TEST(Hosts, NumbersOfNodes) {
   Facts facts;
   file(facts, "n0.log");

@@ -251,6 +251,10 @@ TEST(RootDiag, AnAddressThatAllButTheOneWithADeadLinkNameIsThatOnes) {
       << "its number is the address's";
   numbered.back().reporter = "gx-05";
   EXPECT_NE(judged(numbered, 0, {}, true).at(0).subject.id, "gx-05");
+  // It reports nothing, and its own link is the one that stays down.
+  const std::vector<Broken> silent(broken.begin(), broken.begin() + 3);
+  EXPECT_EQ(judged(silent, 0, {"gx-4"}, true).at(0).subject.id, "gx-4");
+  EXPECT_NE(judged(silent, 0, {"gx-5"}, true).at(0).subject.id, "gx-5") << "another number";
   EXPECT_NE(judged(broken, 0, {"a"}, true).at(0).subject.id, "a") << "nobody names itself";
   EXPECT_NE(judged(broken, 0, {"c", "d"}, true).at(0).subject.id, "d") << "of two dead links";
 }

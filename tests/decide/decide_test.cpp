@@ -517,6 +517,29 @@ TEST(Decide, ASetUpFailureIsRepaired) {
   EXPECT_NE(words(v.summary).find("29500"), std::string::npos);
 }
 
+// What one machine does not reach, the others do: they came to the meeting, and waited there for
+// it.
+TEST(Decide, WhomTheOthersWaitedForLacksTheRoute) {
+  Finding lost = finding("no_route_to_host", Severity::critical, Role::root, Scope::host_local,
+                         "n07", 100 * kMinute, Symptom::none);
+  lost.cause = CauseKind::environment;
+  lost.hosts = Hosts({"n07"});
+  Finding waited = finding("rendezvous_timeout", Severity::critical, Role::root, Scope::job_wide,
+                           "", 110 * kMinute, Symptom::none);
+  waited.cause = CauseKind::environment;
+  waited.hosts = Hosts({"n01", "n02", "n03"});
+  const auto named = [&](const std::vector<Finding>& findings) {
+    Case c = job(findings);
+    c.hosts_with_output = 1;
+    c.machines = {Host("n07"), Host("n01")};
+    const Verdict v = decide::decide(c);
+    EXPECT_EQ(v.action, Action::repair);
+    return std::ranges::any_of(v.targets, [](const Target& t) { return t.subject.id == "n07"; });
+  };
+  EXPECT_TRUE(named({lost, waited}));
+  EXPECT_FALSE(named({lost})) << "the other end may be at fault";
+}
+
 TEST(Decide, AFewMachinesThatLackSomethingAreNamed) {
   const auto mismatch = [](const char* host) {
     Finding f = finding("gpu_driver_mismatch", Severity::critical, Role::root, Scope::host_local,

@@ -72,6 +72,9 @@ TEST(RankMap, LinesThatListTheRanksOfEachMachine) {
   EXPECT_EQ(said("[rank map] ranks  0- 1 -> dgx-b08"), "0=dgx-b08:0 1=dgx-b08:1");
   EXPECT_EQ(said("host=cx-07 ranks=4-5"), "4=cx-07:0 5=cx-07:1");
   EXPECT_EQ(said("starting ranks 6-7 on host cx-08"), "6=cx-08:0 7=cx-08:1");
+  EXPECT_EQ(said("job j3301 ranks: cx1=0-1 cx2=2-3"), "0=cx1:0 1=cx1:1 2=cx2:0 3=cx2:1");
+  EXPECT_EQ(said("job j3301 ranks: cx1=0-1 cx2=2-4"), "") << "not as many on each";
+  EXPECT_EQ(said("job j3301 ranks: tp2=0-1"), "");
   EXPECT_EQ(said("ranks 3-4 on cx-08 are late"), "") << "no machine begins with an odd one of two";
   EXPECT_EQ(said("waiting for ranks 0-7: gpu0 is busy"), "");
   EXPECT_EQ(said("data shards: ranks 0-7 = c4v3, ranks 8-15 = wiki2024"), "");

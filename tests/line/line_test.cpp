@@ -425,6 +425,9 @@ TEST(Peel, HostHabit) {
   check({{"node017: [rank1]: x", {.message = "x", .host = "node017", .rank = 1}},
          {"node017:", {.message = "", .host = "node017"}}},
         Habit{true});
+  const Line fourth = peel("gx-09.3: x", Habit{true});
+  EXPECT_EQ(fourth.prefix.host, Host("gx-09"));
+  EXPECT_EQ(fourth.prefix.local_rank, LocalRank(3)) << "a label of each process of a machine";
   EXPECT_TRUE(
       habit_of("ox-elm: [2026-03-07] a\nox-oak: 2026-03-07 b\nox-elm: [1] c\n").host_prefix);
   EXPECT_FALSE(habit_of("my-app: [1] a\nmy-app: [1] b\nmy-app: [1] c\n").host_prefix);

@@ -7,6 +7,7 @@
 #include <re2/re2.h>
 
 #include "analyze/facts/container_names.hpp"
+#include "analyze/facts/host_names.hpp"
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/zone_joins.hpp"
 #include "analyze/facts/rank_blocks.hpp"
@@ -21,100 +22,6 @@ constexpr std::string_view kClaim = "rank label", kColumn = "column=";
 constexpr std::uint64_t kSmallFile = 16'384;
 constexpr std::size_t kMostOriginals =
     16;  // of one text: each further file is held against all of them
-
-// "10-24-7-61" is how addresses stand in names of files; the address, else nothing.
-std::string address_with_dashes(std::string name) {
-  static const re2::RE2 kAddress(R"(\d{1,3}(?:-\d{1,3}){3})");
-  // Asked for the host of every row: nearly all begin with a letter.
-  if (name.empty() || name[0] < '0' || name[0] > '9' || !re2::RE2::FullMatch(name, kAddress))
-    return {};
-  std::replace(name.begin(), name.end(), '-', '.');
-  return name;
-}
-
-class Names {
- public:
-  // Two names of one machine (short and full) become one: the shorter, unless two machines share
-  // it.
-  Host canonical(const std::string& name) const {
-    if (const auto it = address_.find(name); it != address_.end()) return it->second;
-    if (is_address(name)) return Host(name);
-    Host small = short_host(name);
-    if (const auto it = address_.find(small); it != address_.end()) return it->second;
-    if (const auto it = address_.find(address_with_dashes(small)); it != address_.end())
-      return it->second;
-    const auto it = domains_.find(small);
-    if (it != domains_.end() && it->second.size() > 1) return Host(name);
-    return small;
-  }
-  void learn(const std::string& name) {
-    if (nameless_host(name) || is_address(name)) return;
-    const std::string small = short_host(name);
-    if (small.find_first_not_of("0123456789") == std::string::npos)
-      return;  // part of an address, a number: no name
-    if (!address_with_dashes(small).empty()) return;
-    auto& domains = domains_[small];
-    if (name.size() > small.size()) domains.insert(name.substr(small.size()));
-  }
-  // Another name of a machine: an address, a pod, the name that a node has in the scheduler.
-  void learn_address(const std::string& address, const Host& host) {
-    if (!address.empty() && !nameless_host(address) && address != host)
-      address_.emplace(address, host);
-  }
-  // "h800-10-8-33-21", "ip-172-31-45-3": clouds and sites name machines after their addresses. Of
-  // private networks only: other four numbers are rows and racks.
-  void learn_addresses_in_names() {
-    static const re2::RE2 kAddress(
-        R"((?:^|-)((?:10|172-(?:1[6-9]|2\d|3[01])|192-168)(?:-\d{1,3}){2,3})$)");
-    std::map<std::string, std::set<std::string>> named;
-    for (const auto& [name, domains] : domains_) {
-      std::string address;
-      if (!re2::RE2::PartialMatch(name, kAddress, &address) ||
-          std::count(address.begin(), address.end(), '-') != 3)
-        continue;
-      std::replace(address.begin(), address.end(), '-', '.');
-      named[address].insert(name);
-    }
-    for (const auto& [address, hosts] : named)
-      if (hosts.size() == 1) learn_address(address, Host(*hosts.begin()));
-  }
-  // "describe_node_q8zd.txt" beside gke-pool-7c1f2e90-q8zd: people keep the end of a long name.
-  // Empty: no name, or several, end so.
-  Host by_ending(const std::string& end) const {
-    const auto it = endings_.find(end);
-    return it == endings_.end() ? Host() : it->second;
-  }
-  void learn_endings() {
-    // Such ends are drawn by chance, or count the slots of a rack of which many are known: "u19" of
-    // h200-r3-u19. "node01" is a name of its own beside login-node01.
-    static const re2::RE2 kDrawn(R"([a-z0-9]*\d[a-z0-9]*[a-z][a-z0-9]*)"),
-        kCounted(R"([a-z]{1,2}\d{1,4})");
-    constexpr std::size_t kMany = 4;
-    std::map<std::string_view, std::size_t> racks;
-    for (const auto& [name, domains] : domains_)
-      if (const std::size_t at = name.rfind('-'); at != std::string::npos)
-        ++racks[std::string_view(name).substr(0, at)];
-    for (const auto& [name, domains] : domains_)
-      for (std::size_t at = name.find('-'); at != std::string::npos; at = name.find('-', at + 1)) {
-        const std::string end = name.substr(at + 1);
-        const bool drawn = end.size() >= 4 && re2::RE2::FullMatch(end, kDrawn);
-        const bool counted = re2::RE2::FullMatch(end, kCounted) &&
-                             racks[std::string_view(name).substr(0, at)] >= kMany;
-        if ((!drawn && !counted) || known(end)) continue;
-        const auto [it, fresh] = endings_.try_emplace(end, Host(name));
-        if (!fresh) it->second = Host();
-      }
-  }
-  bool known(const std::string& name) const {
-    return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);
-  }
-  const std::map<std::string, Host>& addresses() const { return address_; }
-
- private:
-  std::map<std::string, std::set<std::string>> domains_;  // short name -> domains seen
-  std::map<std::string, Host> address_;
-  std::map<std::string, Host> endings_;  // of names; of several: empty
-};
 
 template <class T>
 void offer(std::optional<T>& slot, const std::optional<T>& value) {
@@ -398,6 +305,7 @@ class Resolution {
         names_.learn(*path.host);
         m.host = names_.canonical(*path.host);
         m.attribution = "path";
+        if (!is_address(*m.host)) named_by_path_.emplace(m.id, *m.host);
       }
       m.rank = path.rank;
       m.local_rank = path.local_rank;
@@ -598,8 +506,35 @@ class Resolution {
         if (const auto host = host_of(i.host, i.place)) claimed[*i.address].insert(*host);
     for (const auto& [address, hosts] : claimed)
       if (hosts.size() == 1) names_.learn_address(address, *hosts.begin());
+    learn_addresses_of_files();
     for (MemberRow& m : facts_.members)
       if (m.host) m.host = names_.canonical(*m.host);
+  }
+
+  // Files of several machines, in each of which the processes of one address speak, and of another
+  // one in each: as Ray names them.
+  void learn_addresses_of_files() {
+    constexpr std::size_t kSeveral = 3;
+    std::map<MemberId, std::set<std::string>> said;
+    const auto see = [&](const std::optional<Host>& host, const Place& place) {
+      if (host && is_address(*host)) said[place.member].insert(*host);
+    };
+    for (const auto& e : facts_.events) see(e.host, e.place);
+    for (const auto& i : facts_.identities) see(i.host, i.place);
+    for (const auto& t : facts_.tracebacks) see(t.host, t.place);
+    std::map<std::string, std::set<Host>> of;
+    std::map<Host, std::set<std::string>> addresses;
+    for (const auto& [member, all] : said)
+      if (const auto named = named_by_path_.find(member); named != named_by_path_.end())
+        for (const std::string& address : all) {
+          of[address].insert(named->second);
+          addresses[named->second].insert(address);
+        }
+    const auto one_each = [](const auto& map) {
+      return std::ranges::all_of(map, [](const auto& one) { return one.second.size() == 1; });
+    };
+    if (of.size() < kSeveral || !one_each(of) || !one_each(addresses)) return;
+    for (const auto& [address, hosts] : of) names_.learn_address(address, *hosts.begin());
   }
 
   // The world: the manifest, or the largest communicator, or the largest rank.
@@ -1055,7 +990,7 @@ class Resolution {
   }
 
   Facts& facts_;
-  Names names_;
+  HostNames names_;
   std::vector<MemberRow*> paths_;  // in order of their paths
   struct OnMachine {
     Host host;
@@ -1067,6 +1002,7 @@ class Resolution {
   std::set<Host> manifest_hosts_;
   std::map<std::string, std::set<Host>>
       path_says_;  // a host by the path -> those that the lines of such files name
+  std::map<MemberId, Host> named_by_path_;
   std::map<Rank, RankRow> ranks_;
   std::map<LocalKey, Rank> by_local_;
   std::map<ProcessKey, Rank> by_pid_;

@@ -255,14 +255,21 @@ void name_by_those_who_lost_it(const Facts& facts, std::vector<Edge>& edges,
     if (is_address(e.peer) && e.signal->meaning.symptom == Symptom::infiniband_error)
       named[e.peer].insert(e.reporter);
   }
+  const auto rename = [&](const Host& address, const Host& host) {
+    if (!has_another_address(facts, host, address))
+      for (Edge& e : edges)
+        if (e.peer == address) e.peer = host;
+  };
   for (const auto& [address, by] : named) {
+    // It says nothing itself, and its own link is the one that stays down.
+    if (by.size() >= kLeastWitnesses && by == reporters && down.size() == 1 &&
+        by.count(*down.begin()) == 0 && numbered_alike(*down.begin(), address))
+      rename(address, *down.begin());
     if (by.size() < kLeastWitnesses || by.size() + 1 != reporters.size()) continue;
     const Host& host = *std::ranges::find_if(
         reporters, [&, &who = by](const Host& one) { return who.count(one) == 0; });
     const bool own_link = down.size() == 1 && down.count(host) > 0;
-    if ((own_link || numbered_alike(host, address)) && !has_another_address(facts, host, address))
-      for (Edge& e : edges)
-        if (e.peer == address) e.peer = host;
+    if (own_link || numbered_alike(host, address)) rename(address, host);
   }
 }
 

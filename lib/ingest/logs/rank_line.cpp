@@ -1,6 +1,10 @@
 // "rank 12 pid 8405 host node-03 local_rank 4": what many training scripts print when they start,
 // in whatever order of words after the rank, or behind a label that says the rank. The plainest tie
 // between a rank and its machine.
+#include <algorithm>
+#include <set>
+#include <vector>
+
 #include <re2/re2.h>
 
 #include "ingest/engine/rank_range.hpp"
@@ -80,6 +84,31 @@ bool put_ranks(const RankRange& range, const Place& place, Reading& reading) {
   return true;
 }
 
+// "mira31=0-7 mira32=8-15": machines and their ranks, two of them at least, as many on each.
+bool put_listed_ranks(re2::StringPiece text, const Place& place, Reading& reading) {
+  static const re2::RE2 kListed(
+      R"((?i)(?:^|[\s,;(])([a-z][a-z0-9-]*\d[a-z0-9.-]*)[=:](\d{1,6})(?:-|\.\.)(\d{1,6})(?:[\s,;)]|$))");
+  std::vector<RankRange> all;
+  RankRange range;
+  // The blank behind one is the one before the next.
+  while (re2::RE2::PartialMatch(text, kListed, &range.host, &range.first, &range.last)) {
+    all.push_back(range);
+    text.remove_prefix(static_cast<std::size_t>(
+        text.find(range.host + (text.find(range.host + "=") == text.npos ? ":" : "=")) +
+        range.host.size() + 1));
+  }
+  std::set<std::string> hosts;
+  for (const RankRange& one : all) hosts.insert(one.host);
+  if (all.size() < 2 || hosts.size() < all.size() ||
+      !std::ranges::all_of(all, [&](const RankRange& one) {
+        return one.size() == all.front().size() && one.size() > 1 && one.of_one_machine();
+      }))
+    return false;
+  bool used = false;
+  for (const RankRange& one : all) used = put_ranks(one, place, reading) || used;
+  return used;
+}
+
 Outcome read_rank_map(const TextLine& line, Reading& reading) {
   static const re2::RE2 kHostFirst(
       R"((?i)\b(?:host(?:name)?|node)[ =:]+([a-z][a-z0-9-]*\d[a-z0-9.-]*)\b.{0,30}?\branks?[ =:\[(]+(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6})\b)");
@@ -91,9 +120,9 @@ Outcome read_rank_map(const TextLine& line, Reading& reading) {
   static const re2::RE2 kSaysSo(
       R"((?i)rank[ _]?map|\bon (?:host |node )?[a-z]|(?:host|node)s?[ =:])");
   re2::StringPiece text(line.line.message.data(), line.line.message.size());
-  if (text.size() > 4000 || re2::RE2::PartialMatch(text, kOther) ||
-      !re2::RE2::PartialMatch(text, kSaysSo))
-    return {};
+  if (text.size() > 4000 || re2::RE2::PartialMatch(text, kOther)) return {};
+  if (put_listed_ranks(text, line.place, reading)) return {true};
+  if (!re2::RE2::PartialMatch(text, kSaysSo)) return {};
   RankRange range;
   if (re2::RE2::PartialMatch(text, kHostFirst, &range.host, &range.first, &range.last))
     return {put_ranks(range, line.place, reading)};
@@ -104,7 +133,7 @@ Outcome read_rank_map(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kRankMapWords[] = {
-    "rank map", "rank_map", " ranks ", " ranks=", "(ranks ", "[ranks ", "ranks 0"};
+    "rank map", "rank_map", " ranks ", " ranks=", " ranks:", "(ranks ", "[ranks ", "ranks 0"};
 
 constexpr std::string_view kNodeRankWords[] = {"node rank", "node_rank", "node-rank"};
 

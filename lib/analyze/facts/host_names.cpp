@@ -1,0 +1,100 @@
+#include "analyze/facts/host_names.hpp"
+
+#include <algorithm>
+
+#include <re2/re2.h>
+
+#include "analyze/facts/facts.hpp"
+#include "model/address.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+// "10-24-7-61" is how addresses stand in names of files; the address, else nothing.
+std::string address_with_dashes(std::string name) {
+  static const re2::RE2 kAddress(R"(\d{1,3}(?:-\d{1,3}){3})");
+  // Asked for the host of every row: nearly all begin with a letter.
+  if (name.empty() || name[0] < '0' || name[0] > '9' || !re2::RE2::FullMatch(name, kAddress))
+    return {};
+  std::replace(name.begin(), name.end(), '-', '.');
+  return name;
+}
+
+}  // namespace
+
+Host HostNames::canonical(const std::string& name) const {
+  if (const auto it = address_.find(name); it != address_.end()) return it->second;
+  if (is_address(name)) return Host(name);
+  Host small = short_host(name);
+  if (const auto it = address_.find(small); it != address_.end()) return it->second;
+  if (const auto it = address_.find(address_with_dashes(small)); it != address_.end())
+    return it->second;
+  const auto it = domains_.find(small);
+  if (it != domains_.end() && it->second.size() > 1) return Host(name);
+  return small;
+}
+
+void HostNames::learn(const std::string& name) {
+  if (nameless_host(name) || is_address(name)) return;
+  const std::string small = short_host(name);
+  if (small.find_first_not_of("0123456789") == std::string::npos)
+    return;  // part of an address, a number: no name
+  if (!address_with_dashes(small).empty()) return;
+  auto& domains = domains_[small];
+  if (name.size() > small.size()) domains.insert(name.substr(small.size()));
+}
+
+void HostNames::learn_address(const std::string& address, const Host& host) {
+  if (!address.empty() && !nameless_host(address) && address != host)
+    address_.emplace(address, host);
+}
+
+void HostNames::learn_addresses_in_names() {
+  static const re2::RE2 kAddress(
+      R"((?:^|-)((?:10|172-(?:1[6-9]|2\d|3[01])|192-168)(?:-\d{1,3}){2,3})$)");
+  std::map<std::string, std::set<std::string>> named;
+  for (const auto& [name, domains] : domains_) {
+    std::string address;
+    if (!re2::RE2::PartialMatch(name, kAddress, &address) ||
+        std::count(address.begin(), address.end(), '-') != 3)
+      continue;
+    std::replace(address.begin(), address.end(), '-', '.');
+    named[address].insert(name);
+  }
+  for (const auto& [address, hosts] : named)
+    if (hosts.size() == 1) learn_address(address, Host(*hosts.begin()));
+}
+
+Host HostNames::by_ending(const std::string& end) const {
+  const auto it = endings_.find(end);
+  return it == endings_.end() ? Host() : it->second;
+}
+
+void HostNames::learn_endings() {
+  // Such ends are drawn by chance, or count the slots of a rack of which many are known: "u19" of
+  // h200-r3-u19. "node01" is a name of its own beside login-node01.
+  static const re2::RE2 kDrawn(R"([a-z0-9]*\d[a-z0-9]*[a-z][a-z0-9]*)"),
+      kCounted(R"([a-z]{1,2}\d{1,4})");
+  constexpr std::size_t kMany = 4;
+  std::map<std::string_view, std::size_t> racks;
+  for (const auto& [name, domains] : domains_)
+    if (const std::size_t at = name.rfind('-'); at != std::string::npos)
+      ++racks[std::string_view(name).substr(0, at)];
+  for (const auto& [name, domains] : domains_)
+    for (std::size_t at = name.find('-'); at != std::string::npos; at = name.find('-', at + 1)) {
+      const std::string end = name.substr(at + 1);
+      const bool drawn = end.size() >= 4 && re2::RE2::FullMatch(end, kDrawn);
+      const bool counted = re2::RE2::FullMatch(end, kCounted) &&
+                           racks[std::string_view(name).substr(0, at)] >= kMany;
+      if ((!drawn && !counted) || known(end)) continue;
+      const auto [it, fresh] = endings_.try_emplace(end, Host(name));
+      if (!fresh) it->second = Host();
+    }
+}
+
+bool HostNames::known(const std::string& name) const {
+  return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,37 @@
+// The names of the machines of a bundle: short and full ones, addresses, pods, and what people call
+// them in names of files.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "model/rows.hpp"
+
+namespace culprit::analyze {
+
+class HostNames {
+ public:
+  // Two names of one machine (short and full) become one: the shorter, unless two machines share
+  // it.
+  Host canonical(const std::string& name) const;
+  void learn(const std::string& name);
+  // Another name of a machine: an address, a pod, the name that a node has in the scheduler.
+  void learn_address(const std::string& address, const Host& host);
+  // "h800-10-8-33-21", "ip-172-31-45-3": clouds and sites name machines after their addresses. Of
+  // private networks only: other four numbers are rows and racks.
+  void learn_addresses_in_names();
+  // "describe_node_q8zd.txt" beside gke-pool-7c1f2e90-q8zd: people keep the end of a long name.
+  // Empty: no name, or several, end so. After learn_endings().
+  Host by_ending(const std::string& end) const;
+  void learn_endings();
+  bool known(const std::string& name) const;
+  const std::map<std::string, Host>& addresses() const { return address_; }
+
+ private:
+  std::map<std::string, std::set<std::string>> domains_;  // short name -> domains seen
+  std::map<std::string, Host> address_;
+  std::map<std::string, Host> endings_;  // of names; of several: empty
+};
+
+}  // namespace culprit::analyze
