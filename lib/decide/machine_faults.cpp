@@ -15,21 +15,26 @@ namespace culprit::decide {
 
 namespace {
 
-// A rank died of what one machine alone counts: the line of the rank, which names no machine, says
-// that it was now, the counter says where.
-double confirmed(const Cause& c, double confidence, const Host& host) {
+// A rank died of what one machine alone counts: the line of the rank, which names no machine or
+// that one, says that it was now, the counter says where.
+double confirmed(const Walk& w, const Cause& c, double confidence, const Host& host) {
   if (c.hosts.size() != 1) return confidence;
   const Finding *counted = nullptr, *died = nullptr;
   for (const Finding* f : c.findings) {
     if (f->hosts == std::vector<Host>{host} && f->subject.kind == SubjectKind::gpu) counted = f;
     if (f->hosts.empty() && !f->ranks.empty() && f->start) died = f;
   }
+  for (const Excluded& e : w.first.excluded)
+    if (e.reason == Exclusion::led_to && e.finding->hosts == std::vector<Host>{host} &&
+        e.finding->traits.has(Trait::by_gpu) && line_of(*e.finding).speaker == Speaker::job)
+      died = e.finding;
   if (counted == nullptr || died == nullptr || counted->symptom != died->symptom) return confidence;
   return 1 - (1 - confidence) * (1 - confidence::kSecondSource);
 }
 
 // Each of its hosts, as sure as the surest of what names it, and their parts.
-void accuse(Verdict& v, const Cause& c) {
+void accuse(Walk& w, const Cause& c) {
+  Verdict& v = w.verdict;
   for (const Host& host : c.hosts) {
     std::vector<std::string> because;
     double confidence = 0;
@@ -38,13 +43,13 @@ void accuse(Verdict& v, const Cause& c) {
         if (because.size() < 6) because.push_back(one->id);
         confidence = std::max(confidence, one->confidence);
       }
-    confidence = confirmed(c, confidence, host);
+    confidence = confirmed(w, c, confidence, host);
     target(v, {SubjectKind::host, host}, confidence, because);
   }
   for (const Finding* one : c.findings)
     if (one->subject.kind == SubjectKind::gpu || one->subject.kind == SubjectKind::nic)
       target(v, one->subject,
-             one->host ? confirmed(c, one->confidence, *one->host) : one->confidence, {one->id});
+             one->host ? confirmed(w, c, one->confidence, *one->host) : one->confidence, {one->id});
 }
 
 // What the rule of a class says of it, where findings are counted by class.
@@ -266,7 +271,7 @@ Answer critical_errors(Walk& w) {
   v.action = Action::isolate;
   std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
   if (!who.empty()) {
-    accuse(v, *c);
+    accuse(w, *c);
   } else {
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
     target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));

@@ -517,6 +517,27 @@ TEST(Decide, ASetUpFailureIsRepaired) {
   EXPECT_NE(words(v.summary).find("29500"), std::string::npos);
 }
 
+// What the counters of a machine say without a moment, its own processes died of.
+TEST(Decide, ACounterAndTheDeathOfAProcessThereAgree) {
+  const auto judged = [](const char* where) {
+    Finding counted = finding("gpu_ecc_uncorrectable_count", Severity::critical, Role::root,
+                              Scope::host_local, "n04", {}, Symptom::gpu_memory_error);
+    counted.subject = {SubjectKind::gpu, "n04/0000:4e:00"};
+    counted.hosts = Hosts({"n04"});
+    counted.confidence = 0.5;
+    counted.leads_to = {"cuda_ecc_uncorrectable"};
+    Finding died = finding("cuda_ecc_uncorrectable", Severity::critical, Role::root,
+                           Scope::host_local, where, {}, Symptom::gpu_memory_error);
+    died.hosts = Hosts({where});
+    LineFacts line;
+    line.speaker = Speaker::job;
+    died.facts = line;
+    return decide::decide(job({counted, died})).action;
+  };
+  EXPECT_EQ(judged("n04"), Action::isolate);
+  EXPECT_NE(judged("n05"), Action::isolate);
+}
+
 // What one machine does not reach, the others do: they came to the meeting, and waited there for
 // it.
 TEST(Decide, WhomTheOthersWaitedForLacksTheRoute) {
