@@ -296,6 +296,20 @@ Answer stalled_machine(Walk& w, const Finding& f, const Host& host, const Findin
 }  // namespace
 
 // One or a few ranks that everybody waited for, and that waited for nobody.
+// What the one rank that others wait for printed of its own failure: it did not stop, it failed.
+static const Finding* reported_itself(const Walk& w, const std::vector<const Finding*>& sure) {
+  if (sure.size() != 1 || !rank_alone(*sure.front()) || sure.front()->ranks.size() != 1)
+    return nullptr;
+  const Rank rank = sure.front()->ranks.front();
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
+        f.role == Role::root && f.severity == Severity::critical &&
+        line_of(f).speaker == Speaker::job &&
+        std::find(f.ranks.begin(), f.ranks.end(), rank) != f.ranks.end())
+      return &f;
+  return nullptr;
+}
+
 Answer stopped_rank(Walk& w) {
   const auto all = suspects(w);
   if (all.empty()) {
@@ -343,6 +357,8 @@ Answer stopped_rank(Walk& w) {
   if (own_code && kernel != nullptr) return stalled_machine(w, f, machine, *kernel);
   if (hang_of(f).wait == WaitKind::service || deadlock || own_code)
     return program_waited(w, f, sure);
+  if (const Finding* own = reported_itself(w, sure); own != nullptr && !exact)
+    return ruled_out(say(Phrase::rank_failed_itself, f.subject.id, inside(own->title)));
   if (exact) return machine_stopped(w, f, sure);
   if (kernel != nullptr) return stalled_machine(w, f, machine, *kernel);
   return probably_stopped(w, f, sure);

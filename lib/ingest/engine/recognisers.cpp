@@ -23,7 +23,7 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
     kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows,
-    kZoneComments;
+    kZoneComments, kRepeatedWork, kPciRows;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -132,6 +132,8 @@ constexpr const Recogniser* kAll[] = {
     &kFlowControl,
     &kSelRows,
     &kZoneComments,
+    &kRepeatedWork,
+    &kPciRows,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

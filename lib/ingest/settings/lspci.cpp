@@ -60,12 +60,31 @@ Outcome read_lspci(const TextLine& line, Reading& reading) {
           {}};
 }
 
+// A card a line, as loops over machines print it: "gx-07 mlx5_2 LnkSta: Speed 8GT/s (downgraded),
+// Width x4 (downgraded)".
+Outcome read_pci_row(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kRow(
+      R"(^\W*(?:([A-Za-z][\w.-]*\d[\w.-]*)[ :]+)?((?:mlx\d|bnxt_re|irdma)\w*)\b[^:]*LnkSta:\s+Speed ([\d.]+)GT/s[^,]*,\s*Width\s+x(\d{1,2})\b)");
+  std::string host, nic, speed, width;
+  if (line.raw.size() > 400 || !re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kRow,
+                                                       &host, &nic, &speed, &width))
+    return {};
+  std::optional<Host> whose = reading.host_of(line.line.prefix);
+  if (!host.empty()) whose = Host(host);
+  reading.sink.put(ConfigRow{line.place, "nic.pcie_width[" + nic + "]", width, whose});
+  reading.sink.put(ConfigRow{line.place, "nic.pcie_speed[" + nic + "]", speed + " GT/s", whose});
+  return {true};
+}
+
+constexpr std::string_view kPciRowWords[] = {" LnkSta:"};
 constexpr std::string_view kLspciWords[] = {"3D controller", "VGA compatible controller",
                                             "Infiniband controller", "Ethernet controller"};
 
 }  // namespace
 
-extern const Recogniser kLspci;
+extern const Recogniser kLspci, kPciRows;
+constinit const Recogniser kPciRows{"pcie-rows", "PCIe lanes and speed of cards, a line each",
+                                    kPciRowWords, read_pci_row};
 constinit const Recogniser kLspci{"lspci", "lspci -vv: PCIe lanes and speed of each NIC and GPU",
                                   kLspciWords, read_lspci};
 
