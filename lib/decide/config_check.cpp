@@ -24,8 +24,21 @@ std::set<Host> pointed_at(const Walk& w) {
   return out;
 }
 
+// Or it ran for so long that it has, whatever its logs say of it.
 bool made_a_step(const Walk& w) {
-  return w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress;
+  constexpr Nanoseconds kSetUp = kHour;
+  return w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress ||
+         (w.incident.job_start && w.first.noticed &&
+          *w.first.noticed - *w.incident.job_start > kSetUp);
+}
+
+// All that differ are machines of the job.
+bool of_the_job(const Walk& w, const Finding& f) {
+  const std::vector<Host>& job = w.incident.job_hosts;
+  return std::ranges::all_of(f.hosts, [&](const Host& host) {
+    return job.empty() ? has(w.incident.all_hosts, host)
+                       : std::binary_search(job.begin(), job.end(), host);
+  });
 }
 
 // The first report of broken connections. Time-outs alone are a hang.
@@ -81,8 +94,9 @@ const Finding* setting_none_survives(const Walk& w) {
   if (made_a_step(w)) return nullptr;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::drift && f.outcome == Outcome::fired &&
-        f.severity == Severity::critical && explains_communication(f) && !f.hosts.empty())
-      return &f;
+        f.severity == Severity::critical && explains_communication(f) && !f.hosts.empty() &&
+        !std::get<SettingFacts>(f.facts).device && of_the_job(w, f))
+      return &f;  // what devices differ in may be one that the job does not use
   return nullptr;
 }
 
@@ -116,7 +130,7 @@ Answer config_check(Walk& w) {
   const auto met_by = [&](const Finding* f) {
     const auto* setting = std::get_if<SettingFacts>(&f->facts);
     const bool may = !ran || (setting != nullptr && setting->under_load);
-    return may && alone(f) && suspects == std::set<Host>{f->hosts.front()};
+    return may && alone(f) && of_the_job(w, *f) && suspects == std::set<Host>{f->hosts.front()};
   };
   sort_rows(from, [&](const Finding* a, const Finding* b) {
     return std::pair(met_by(a), a->severity) > std::pair(met_by(b), b->severity);

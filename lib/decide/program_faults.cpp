@@ -176,11 +176,17 @@ static std::set<std::string> gpus_at_one_moment(const Walk& w) {
 // this run or earlier ones: several GPUs of several ranks are no broken device.
 static std::set<std::string> gpus_of_several_ranks(const Walk& w) {
   std::set<Rank> ranks;
+  std::set<Host> hosts;  // of these ranks, as far as they are known
   std::set<std::string> out;
-  for (const Finding& f : w.incident.findings) {
-    if (f.hearsay) continue;
-    if (f.traits.has(Trait::illegal_access) && line_of(f).speaker == Speaker::job)
+  for (const Finding& f : w.incident.findings)
+    if (!f.hearsay && f.traits.has(Trait::illegal_access) && line_of(f).speaker == Speaker::job) {
       ranks.insert(f.ranks.begin(), f.ranks.end());
+      hosts.insert(f.hosts.begin(), f.hosts.end());
+    }
+  for (const auto& [rank, host] : w.incident.places)
+    if (ranks.count(rank) > 0) hosts.insert(host);
+  for (const Finding& f : w.incident.findings) {
+    if (f.hearsay || (!hosts.empty() && f.host && hosts.count(*f.host) == 0)) continue;
     if (f.outcome == Outcome::fired && f.traits.has(Trait::access_fault) &&
         f.subject.kind == SubjectKind::gpu && f.host)
       out.insert(f.subject.id);

@@ -1,5 +1,7 @@
 #include "analyze/pace/nan_again.hpp"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace culprit::analyze {
@@ -66,22 +68,25 @@ TEST(NanAgain, RunsWhoseTimesHaveAZoneAreNoCopies) {
 
 // A driver that begins again prints both attempts into one log.
 TEST(NanAgain, AttemptsInOneLog) {
-  const auto found = [](std::int64_t second) {
+  const auto found = [](std::int64_t second, bool passed = false) {
     JobSteps steps;
     const auto add = [&](std::size_t attempt, std::int64_t from, std::int64_t gone) {
       for (std::int64_t it = from; it <= gone; ++it) {
         steps.iteration.push_back(it);
         steps.time.push_back(kNoValue);
         steps.not_a_number.push_back(it == gone ? 1 : 0);
+        steps.loss.push_back(it == gone ? std::numeric_limits<double>::quiet_NaN() : 2.0);
         steps.attempt.push_back(attempt);
         steps.place.push_back({1, steps.iteration.size(), 0, 0});
       }
     };
     add(0, 0, 1500);
     add(1, 1400, second);
+    if (passed) add(2, 1400, 1600), steps.not_a_number.back() = 0;
     return nan_again({}, steps).size();
   };
   EXPECT_EQ(found(1500), 1u);
+  EXPECT_EQ(found(1500, true), 0u) << "the next attempt got past it";
   EXPECT_EQ(found(1460), 0u) << "at another place: by chance, it may be";
 }
 

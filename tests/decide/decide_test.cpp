@@ -926,6 +926,7 @@ TEST(ConfigCheck, TheSettingOfTheMachineThatAllWaitFor) {
     Case c = job({hang, timeouts(100 * kMinute),
                   drift("interface.mtu", Severity::warning, "communication", {"n7"})});
     c.last_iteration = steps;
+    c.all_hosts = Hosts({"n3", "n7"});
     return decide::decide(c);
   };
   const Verdict v = judged("n7", {});
@@ -955,6 +956,7 @@ TEST(ConfigCheck, ASettingThatShowsUnderLoadOfTheMachineThatAllLost) {
     std::get<SettingFacts>(flow.facts).under_load = under_load;
     Case c = job({broken({"n1", "n2", "n3", "n4"}), lost_first("n7"), flow});
     c.last_iteration = 260;
+    c.all_hosts = Hosts({"n1", "n7"});
     return decide::decide(c);
   };
   EXPECT_EQ(judged(true).action, Action::repair);
@@ -963,10 +965,13 @@ TEST(ConfigCheck, ASettingThatShowsUnderLoadOfTheMachineThatAllLost) {
 
 // Everybody connects to rank 0 first: that those connections broke first does not name its machine.
 TEST(ConfigCheck, ASettingThatNoCommunicationSurvives) {
-  const auto judged = [](Severity severity) {
-    return decide::decide(job({broken({"n1", "n2", "n3", "n4"}), lost_first("n0"),
-                               drift("nccl_version", severity, "communication", {"n7"})}));
+  const auto judged = [](Severity severity, const char* odd = "n7") {
+    Case c = job({broken({"n1", "n2", "n3", "n4"}), lost_first("n0"),
+                  drift("nccl_version", severity, "communication", {odd})});
+    c.job_hosts = Hosts({"n0", "n1", "n2", "n3", "n4", "n7"});
+    return decide::decide(c);
   };
+  EXPECT_EQ(judged(Severity::critical, "login1").action, Action::isolate) << "none of the job's";
   const Verdict v = judged(Severity::critical);
   EXPECT_EQ(v.action, Action::repair);
   ASSERT_EQ(v.targets.size(), 2u);

@@ -109,6 +109,8 @@ TEST_F(Facts, WarningsOfManyMachinesAreOutputOfAJob) {
                                  [](const EventRow& e) { return e.elsewhere; });
   };
   EXPECT_EQ(elsewhere(3), 3) << "too few";
+  EXPECT_EQ(elsewhere(8), 11) << "nothing else names one of their machines";
+  write("hosts/mx-1/syslog", "2026-03-04T09:00:00+00:00 mx-1 systemd[1]: Reached target Basic.\n");
   EXPECT_EQ(elsewhere(8), 0) << "written behind them";
 }
 
@@ -126,6 +128,7 @@ TEST_F(Facts, AServiceThatStayedAway) {
           "ProcessGroupNCCL.cpp:2114, internal error, NCCL version 2.21.5\n",
           rank, rank);
     write("job.log", "2026-07-08T06:29:00Z starting\n" + log);
+    write("sminfo.txt", "sminfo: iberror: failed: query\n");
     return diagnose().verdict.action;
   };
   EXPECT_EQ(action(""), Action::repair);

@@ -24,6 +24,10 @@ TEST(SelRows, DateAndTimeMayStandApart) {
       read_text("1f,09/03/2026,17:18:21,Memory #0x87,Uncorrectable ECC,Asserted\n", "bmc");
   ASSERT_EQ(rows.events.size(), 1u);
   EXPECT_EQ(rows.events[0].time.clock, Clock::local);
+  const auto later =
+      read_text("1f,09/03/2026,05:18:21 PM UTC,Memory #0x87,Uncorrectable ECC,Asserted\n", "bmc");
+  ASSERT_EQ(later.events.size(), 1u);
+  EXPECT_EQ(later.events[0].time.ns, rows.events[0].time.ns);
 }
 
 std::string report(const std::string& result) {
@@ -42,6 +46,12 @@ TEST(DcgmDiagJson, TestsThatFailedWithTheirGpu) {
   EXPECT_EQ(told(report(R"({"entity_group": "GPU", "entity_id": 6, "status": "FAIL"})")),
             "1:dcgm_diag_fail dcgm diag: test Diagnostic failed on GPU 6\n");
   EXPECT_EQ(told(report(R"({"gpu_id": "5", "status": "Skip"})")), "");
+  // What keeps a test from being run, and the processor's own.
+  EXPECT_EQ(told(report(R"({"gpu_id": "5", "status": "Fail", "warnings": ["in use by another"]})")),
+            "");
+  EXPECT_EQ(told(report(R"({"entity_group": "CPU", "entity_id": 0, "status": "Fail"})")), "");
+  EXPECT_EQ(told(report(R"({"gpu_ids": "0,1", "status": "Fail", "warnings": ["GPU 1: wrong"]})")),
+            "1:dcgm_diag_fail dcgm diag: test Diagnostic failed on GPU 1: GPU 1: wrong\n");
 }
 
 }  // namespace

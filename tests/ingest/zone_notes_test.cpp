@@ -31,18 +31,26 @@ TEST(ZoneNotes, FilesByTheirNames) {
 
 // In a comment or a heading among what a tool printed, of that file or of a machine by its name.
 TEST(ZoneComments, OfTheFileThatTheyStandIn) {
-  const auto said = [](const std::string& text) {
+  const auto said = [](const std::string& text, const std::string& kind = "") {
     std::string out;
-    for (const ConfigRow& c : test::read_text(text, "", {}, false, "bmc/gx-7.sel").configs)
+    for (const ConfigRow& c : test::read_text(text, kind, {}, false, "bmc/gx-7.sel").configs)
       out += c.name + "=" + c.value + " ";
     return out;
   };
-  EXPECT_EQ(said("  ID | Date | Time | Sensor | Event   (BMC gx-7, BMC clock UTC+2)\n"),
-            "timezone.file[bmc/gx-7.sel]=UTC+2 ");
+  const std::string heading = "  ID | Date | Time | Sensor | Event   (BMC gx-7, BMC clock UTC+2)\n";
+  EXPECT_EQ(said(heading, "bmc"), "timezone.file[bmc/gx-7.sel]=UTC+2 ");
+  EXPECT_EQ(said(heading, "kernel"), "") << "another clock than its own";
   EXPECT_EQ(said("# gx hosts UTC; nas-2 clock EST\n"),
             "timezone.machines=+00:00 timezone.file[nas-2]=-05:00 ");
   EXPECT_EQ(said("the clock of this model runs at 1980 MHz (UTC is the unit)\n"), "");
   EXPECT_EQ(said("2026-03-01 10:00:00 INFO set clock UTC+2 for eval\n"), "");
+}
+
+TEST(ZoneNotes, WhoCopiedAFileAndWhenIsAnotherMatter) {
+  for (const char* note :
+       {"dmesg.txt was copied by Maria who is in EST\n",
+        "See dmesg.txt: first Xid on gpu-03 at 21:20 EST.\n", "dmesg.txt uploaded on Wed in CET\n"})
+    EXPECT_EQ(noted(note).find("timezone.file"), std::string::npos) << note;
 }
 
 TEST(ZoneNotes, WhatIsOfNobodyOrOfBothIsLeftOut) {

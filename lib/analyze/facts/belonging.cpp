@@ -45,12 +45,29 @@ struct Ties {
   // somebody took out of the output of a job, and no machine's log.
   void collect_warnings(const Facts& facts) {
     constexpr std::size_t kSeveral = 4;
+    std::map<std::string, std::set<MemberId>> named;  // machines, by the files that name them
+    for (const MemberRow& m : facts.members)
+      if (m.host) named[short_host(*m.host)].insert(m.id);
+    for (const EventRow& e : facts.events)
+      if (e.host) named[short_host(*e.host)].insert(e.place.member);
+    for (const ClockRow& c : facts.clocks)
+      if (c.host) named[short_host(*c.host)].insert(c.place.member);
+    for (const RankRow& r : facts.ranks)
+      if (r.host) named[short_host(*r.host)].insert(0);
+    const std::vector<Host> job = hosts_of_job(facts);
     std::map<MemberId, std::set<std::string>> reporters;
     for (const EventRow& e : facts.events)
       if (e.role == Role::cascade && e.host && e.pid && e.severity >= Severity::distributed)
         reporters[e.place.member].insert(short_host(*e.host));
+    // Of this job, as far as another file knows one of them, or its list of hosts.
+    const auto ours = [&](MemberId member, const std::set<std::string>& of) {
+      return std::ranges::any_of(of, [&, &who = member](const std::string& host) {
+        return job.empty() ? std::ranges::any_of(named[host], [&](MemberId m) { return m != who; })
+                           : std::binary_search(job.begin(), job.end(), Host(host));
+      });
+    };
     for (const auto& [member, of] : reporters)
-      if (of.size() >= kSeveral) {
+      if (of.size() >= kSeveral && ours(member, of)) {
         speaks.insert(member);
         hosts[member].insert(of.begin(), of.end());
       }

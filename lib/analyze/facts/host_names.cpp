@@ -87,9 +87,11 @@ void HostNames::learn_endings() {
       const bool drawn = end.size() >= 4 && re2::RE2::FullMatch(end, kDrawn);
       const bool counted = re2::RE2::FullMatch(end, kCounted) &&
                            racks[std::string_view(name).substr(0, at)] >= kMany;
-      if ((!drawn && !counted) || known(end)) continue;
+      const bool rack = re2::RE2::FullMatch(end, kCounted);
+      if ((!drawn && !rack) || known(end)) continue;
       const auto [it, fresh] = endings_.try_emplace(end, Host(name));
-      if (!fresh) it->second = Host();
+      // Of several racks, or of one of which too few are known, it may be another's.
+      if (!fresh || (!drawn && !counted)) it->second = Host();
     }
 }
 

@@ -747,11 +747,11 @@ bool breaks_the_next_run(const Facts& facts, const Signal& s) {
 }
 
 // A service that ended before the job began, of a kind that says when it is back and did not, is
-// still gone when the job prints what that leads to.
+// still gone when somebody who asks for it gets no answer.
 void keep_services_that_stayed_away(std::vector<Signal>& signals) {
   std::set<std::string_view> met;
   for (const Signal& s : signals)
-    if (!s.before_job && !s.hearsay && !s.stranger && s.origin == Origin::any)
+    if (!s.before_job && !s.hearsay && s.meaning.role == Role::confirmation)
       met.insert(s.event_class);
   for (Signal& s : signals)
     if (s.before_job && s.meaning.cause == CauseKind::shared && s.meaning.role == Role::root &&

@@ -234,12 +234,31 @@ bool has_another_address(const Facts& facts, const Host& host, const std::string
   });
 }
 
-// "roce-a08" and 172.16.8.8: sites number both alike.
+// "sg209" and 10.9.3.209: sites number both alike.
 bool numbered_alike(const std::string& host, const std::string& address) {
   static const re2::RE2 kHost(R"(\D0*(\d{1,3})$)"), kAddress(R"(\.(\d{1,3})$)");
   std::string a, b;
   return re2::RE2::PartialMatch(host, kHost, &a) && re2::RE2::PartialMatch(address, kAddress, &b) &&
          a == b;
+}
+
+// Small numbers agree by chance where a site begins to count its addresses at another one than its
+// machines: then a machine whose address is known has to show that it does not. Of several racks
+// each has a machine of that number.
+bool number_tells(const Facts& facts, const Host& host, const std::string& address) {
+  constexpr std::size_t kLong = 3;  // digits
+  const auto alike = std::ranges::count_if(
+      facts.hosts, [&](const HostRow& row) { return numbered_alike(row.host, address); });
+  if (!numbered_alike(host, address) || alike > 1) return false;
+  const std::string network = address.substr(0, address.rfind('.') + 1);
+  bool shown = address.size() - network.size() >= kLong;
+  for (const HostRow& row : facts.hosts)
+    for (const std::string& own : row.addresses)
+      if (own.starts_with(network)) {
+        if (!numbered_alike(row.host, own)) return false;
+        shown = true;
+      }
+  return shown;
 }
 
 // Nobody reports a connection to itself. An address that all reporters name but one, which names
@@ -269,7 +288,7 @@ void name_by_those_who_lost_it(const Facts& facts, std::vector<Edge>& edges,
     const Host& host = *std::ranges::find_if(
         reporters, [&, &who = by](const Host& one) { return who.count(one) == 0; });
     const bool own_link = down.size() == 1 && down.count(host) > 0;
-    if (own_link || numbered_alike(host, address)) rename(address, host);
+    if (own_link || number_tells(facts, host, address)) rename(address, host);
   }
 }
 

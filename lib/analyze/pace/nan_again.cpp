@@ -1,6 +1,7 @@
 #include "analyze/pace/nan_again.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -101,10 +102,16 @@ std::vector<Gone> runs_in_logs(const Facts& facts) {
 // Attempts that began again in the log of the one before.
 std::vector<Gone> runs_in_one_log(const JobSteps& steps) {
   std::vector<Gone> runs;
+  std::int64_t passed = 0;
   for (std::size_t from = 0, to = 0; from < steps.size(); from = to) {
     while (to < steps.size() && steps.attempt[to] == steps.attempt[from]) ++to;
     std::size_t gone = from;
     while (gone < to && (steps.not_a_number[gone] & 1U) == 0) ++gone;
+    // Numbers that came back, and an attempt that got past it, say that it was by chance.
+    for (std::size_t i = gone; i < to; ++i)
+      if ((steps.not_a_number[i] & 1U) == 0 && std::isfinite(steps.loss[i])) return {};
+    if (gone == to && to > from && steps.iteration[to - 1] != kNoValue)
+      passed = std::max(passed, steps.iteration[to - 1]);
     if (gone == to || steps.iteration[gone] == kNoValue || steps.iteration[from] == kNoValue ||
         steps.iteration[gone] < steps.iteration[from] + kFirstSteps)
       continue;
@@ -114,6 +121,7 @@ std::vector<Gone> runs_in_one_log(const JobSteps& steps) {
     if (steps.time[gone] != kNoValue) runs.back().time = steps.time[gone];
     if (runs.back().member != runs.front().member) return {};
   }
+  if (!runs.empty() && passed >= runs.front().iteration) return {};
   return runs;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
@@ -19,12 +20,20 @@ bool sniff_dcgm_diag(const Head& head) {
          contains(head.bytes, "\"DCGM") && contains(head.bytes, "\"test_categories\"");
 }
 
-// "gpu_id": "5", "gpu_ids": "0,1", or, of newer releases, "entity_group": "GPU", "entity_id": 5.
-std::string gpu_of(const Tree& tree, const Value& result) {
+// "gpu_id": "5", "gpu_ids": "0", or, of newer releases, "entity_group": "GPU", "entity_id": 5. Of a
+// list of all GPUs the warning says which: "GPU 5: ...".
+std::string gpu_of(const Tree& tree, const Value& result, const std::string& reason) {
+  static const re2::RE2 kNamed(R"(\bGPU (\d{1,3})\b)");
+  std::string named;
+  if (re2::RE2::PartialMatch(reason, kNamed, &named)) return named;
+  if (const std::string_view group = tree.find(result, "entity_group").text();
+      !group.empty() && group != "GPU")
+    return {};
   for (const std::string_view key : {"gpu_id", "gpu_ids", "entity_id"}) {
     const Value id = tree.find(result, key);
     if (id.kind == Value::Kind::integer) return std::to_string(id.integer);
-    if (!id.text().empty()) return std::string(id.text().substr(0, 64));
+    if (!id.text().empty() && id.text().find(',') == std::string_view::npos)
+      return std::string(id.text().substr(0, 64));
   }
   return {};
 }
@@ -40,6 +49,17 @@ std::string reason_of(const Tree& tree, const Value& result) {
   return out;
 }
 
+// What keeps a test from being run is no fault of the GPU: software, other users, parts that are
+// not installed, the processor's own tests.
+bool of_no_gpu(const Tree& tree, std::string_view category, std::string_view test,
+               const Value& result, const std::string& reason) {
+  static const re2::RE2 kSetUp(
+      R"((?i)persistence|permission|in use|busy|not (?:installed|found|supported|running)|environment|librar|denylist)");
+  const std::string_view group = tree.find(result, "entity_group").text();
+  return category == "Deployment" || category == "Software" || test == "software" ||
+         (!group.empty() && group != "GPU") || re2::RE2::PartialMatch(reason, kSetUp);
+}
+
 class FailedTests {
  public:
   FailedTests(const Tree& tree, std::string_view bytes, MemberId member, Reading& reading)
@@ -50,8 +70,8 @@ class FailedTests {
       tree_.each(tree_.find(test, "results"), [&](const Value& result) {
         ++results_;
         if (const std::string_view status = tree_.find(result, "status").text();
-            status == "Fail" || status == "FAIL" || status == "fail")
-          tell(tree_.find(test, "name").text(), result);
+            status.starts_with("Fail") || status.starts_with("FAIL") || status.starts_with("fail"))
+          tell(tree_.find(category, "category").text(), tree_.find(test, "name").text(), result);
         return true;
       });
       return true;
@@ -60,8 +80,10 @@ class FailedTests {
   std::size_t results() const { return results_; }
 
  private:
-  void tell(std::string_view test, const Value& result) {
-    const std::string gpu = gpu_of(tree_, result), reason = reason_of(tree_, result);
+  void tell(std::string_view category, std::string_view test, const Value& result) {
+    const std::string reason = reason_of(tree_, result);
+    if (of_no_gpu(tree_, category, test, result, reason)) return;
+    const std::string gpu = gpu_of(tree_, result, reason);
     line::Line said;
     said.message =
         fmt::format("dcgm diag: test {} failed{}{}", test.substr(0, 64),

@@ -36,8 +36,12 @@ std::size_t moment(const std::vector<std::string_view>& of, std::size_t at, Time
   if (line::parse_iso(cell, stamp) == cell.size() && !cell.empty()) return 1;
   if (at + 1 < of.size() &&
       re2::RE2::FullMatch({cell.data(), cell.size()}, kDate, &month, &day, &year) &&
-      line::parse_iso(year + "-" + month + "-" + day + " " + std::string(of[at + 1]), stamp) > 0)
+      line::parse_iso(year + "-" + month + "-" + day + " " + std::string(of[at + 1]), stamp) > 0) {
+    const Nanoseconds hour = stamp.ns / kHour % 24;
+    if (contains(of[at + 1], " PM") && hour < 12) stamp.ns += 12 * kHour;
+    if (contains(of[at + 1], " AM") && hour == 12) stamp.ns -= 12 * kHour;
     return 2;
+  }
   return 0;
 }
 

@@ -225,8 +225,9 @@ class PortMtus final : public Kept {
     if (mtu >= kLarge || !first_.name.empty()) return;
     const std::string text = std::string(name) + " " + std::string(rest);
     // Too large for it, and sent to it all the same.
+    static const re2::RE2 kManagement(R"((?i)\b(?:mgmt|oob|management|ipmi|bmc)\b)");
     static const re2::RE2 kDropped(R"((?i)\b[1-9]\d* (?:giants?|oversized?)\b)");
-    if (re2::RE2::PartialMatch(text, kDropped))
+    if (re2::RE2::PartialMatch(text, kDropped) && !re2::RE2::PartialMatch(text, kManagement))
       first_ = {place, std::string(name), mtu, true};
     else if (re2::RE2::PartialMatch(text, kUplink))
       first_ = {place, std::string(name), mtu};

@@ -47,8 +47,13 @@ std::string zone_of(re2::StringPiece clause) {
   return out;
 }
 
-// Files and folders of the bundle that a clause names: "sys/*.log", "smi.csv", "journal/".
+// Files and folders of the bundle that a clause names and that print in a zone: "sys/*.log are in
+// local time (CEST)", "smi.csv is PDT". Who copied one, and when, is another matter.
 std::vector<std::string> files_in(re2::StringPiece clause) {
+  static const re2::RE2 kOther(
+      R"(\d:\d\d|(?i)\b(?:by|who|copied|uploaded|collected|taken|saved|see|first|last|was|were|had|from|since|until|after|before)\b)");
+  if (re2::RE2::PartialMatch(clause, kOther)) return {};
+
   static const re2::RE2 kFile(
       R"((?:^|[\s(])((?:[\w.*-]+/)*[\w*-][\w.*-]*\.(?:log|csv|tsv|txt|jsonl?|out|err|dmesg|sel|journal)|[\w.-]+/(?:\*[\w.*]*)?)(?:[\s):]|$))");
   std::vector<std::string> out;
@@ -62,12 +67,16 @@ std::vector<std::string> files_in(re2::StringPiece clause) {
 std::string own_clock(const re2::StringPiece& clause, const Reading& reading) {
   static const re2::RE2 kOwn(
       R"((?i)(?:^|[\s(])(?:([\w.-]+)(?:'s)? )?clock(?: (?:is|in|at|on|shows))*[ :=]+\(?(?:UTC|GMT|[A-Z]{3,4}\b|[+-]\d\d:?\d\d))"),
-      kThing(
-          R"((?i)(?:this|the|its|own|local|system|bmc|sel|ipmi|switch|log|file|node|host|machine|server|console|controller))");
+      kThing(R"((?i)(?:this|the|its|own|local|system|log|file|node|host|machine))"),
+      kController(R"((?i)(?:bmc|sel|ipmi))");
   std::string whose;
   if (!re2::RE2::PartialMatch(clause, kOwn, &whose)) return {};
   const bool note = reading.text_kind == "notes";
-  if (note && re2::RE2::FullMatch(whose, "(?i)(?:bmc|sel|ipmi)")) return "bmc";
+  if (re2::RE2::FullMatch(whose, kController)) {
+    if (note) return "bmc";
+    // A controller's list says so of itself; a kernel's log speaks of another clock.
+    return reading.text_kind == "bmc" ? reading.path : std::string();
+  }
   if (whose.empty() || re2::RE2::FullMatch(whose, kThing)) return note ? "" : reading.path;
   return whose.find_first_of("-0123456789") == std::string::npos ? std::string() : whose;
 }

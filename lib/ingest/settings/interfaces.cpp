@@ -12,10 +12,13 @@ namespace {
 // inside of the machine have sizes of their own.
 Outcome read_interface(const TextLine& line, Reading& reading) {
   static const re2::RE2 kInterface(
-      R"(^\s*(?:\d+: )?((?:eno|ens|enp|eth|bond|ib|rail|rdma|roce|gpu|hsn|mlx|net|p\d)[\w.-]*)(?:@[\w.-]+)?: (?:flags=\d+)?<((?:\w|,|-)*)>\s+mtu (\d+)(.*))");
+      R"(^\s*(?:\d+: )?((?:eno|ens|enp|eth|bond|ib|rail|rdma|roce|gpu|hsn|mlx|net|p\d)[\w.-]*): (?:flags=\d+)?<((?:\w|,|-)*)>\s+mtu (\d+)(.*))");
   std::string name, flags, mtu, rest;
-  if (line.raw.size() > 400 || !re2::RE2::PartialMatch({line.raw.data(), line.raw.size()},
-                                                       kInterface, &name, &flags, &mtu, &rest))
+  // Behind a machine's name where the lines of several are put together.
+  const std::string_view text =
+      line.line.prefix.host ? std::string_view(line.line.message) : line.raw;
+  if (text.size() > 400 ||
+      !re2::RE2::PartialMatch({text.data(), text.size()}, kInterface, &name, &flags, &mtu, &rest))
     return {};
   const std::string among = "," + flags + ",";
   if (among.find(",UP,") == std::string::npos || rest.find("state DOWN") != std::string::npos ||

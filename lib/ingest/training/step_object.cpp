@@ -296,7 +296,7 @@ void StepObjects::null(std::string_view parent, std::string_view name) {
   Key* const key = find(parent, name);
   if (key == nullptr || figure_of(name).figure != Figure::loss) return;
   key->left_out = key->left_out || key->numbers < kAlwaysNumbers;
-  if (!key->left_out) keep(*key, std::numeric_limits<double>::quiet_NaN());
+  if (!key->left_out) none_ = key->slot;
 }
 
 Outcome StepObjects::read(std::string_view text, const Place& place, Reading& reading) {
@@ -311,7 +311,7 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
   step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = run_grade_ = metric_grade_ =
       0;
   for (std::string* one : {&metric_, &operation_, &group_, &run_}) one->clear();
-  amount_ = bytes_ = StepRows::kNoSlot;
+  amount_ = bytes_ = none_ = StepRows::kNoSlot;
   problem_ = {};
   // The first key follows the last one of the record before.
   ObjectScanner scanner(text, *this);
@@ -319,6 +319,12 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
   if (!problem_.empty()) return {false, nullptr, problem_};
   surest_step_ = std::max(surest_step_, step_grade_);
   if (step_grade_ < surest_step_) row_.step = kNoValue;
+  // A row of an evaluation has no loss of the training.
+  if (none_ != StepRows::kNoSlot && std::ranges::none_of(row_.cells, [&](const auto& cell) {
+        const std::string_view name = rows_.name(cell.slot);
+        return name.starts_with("eval") || name.starts_with("val") || name.starts_with("test");
+      }))
+    row_.cells.push_back({none_, std::numeric_limits<double>::quiet_NaN()});
   if (row_.cells.empty()) return {};
   devices_.name(row_.owner);
   if (!operation_.empty() &&

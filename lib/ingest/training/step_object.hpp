@@ -63,6 +63,7 @@ class StepObjects {
   std::string metric_, operation_, group_, run_;
   int metric_grade_ = 0;
   std::uint32_t amount_ = StepRows::kNoSlot, bytes_ = StepRows::kNoSlot;
+  std::uint32_t none_ = StepRows::kNoSlot;  // a loss that is null
   std::size_t before_nested_ = 0;
   bool typed_ = false;  // {"_type": "histogram", ...}: no numbers of the training
   std::string_view problem_;
