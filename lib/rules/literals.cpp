@@ -16,6 +16,7 @@ using Words = std::vector<std::string>;
 constexpr std::size_t kMaxWords = 16;
 constexpr std::size_t kMaxLength = 96;
 constexpr double kUsable = 6;  // bytes
+constexpr std::size_t kMostLists = 4;
 
 std::size_t shortest(const Words& words) {
   std::size_t least = words.empty() ? 0 : words[0].size();
@@ -36,8 +37,9 @@ std::size_t gram_hash(const char* p) {
 struct Piece {
   std::optional<Words> exact;
   Words required;
-  Words prefix{""};  // not exact: one of these is how it begins
-  Words suffix{""};  // and ends
+  Words prefix{""};             // not exact: one of these is how it begins
+  Words suffix{""};             // and ends
+  std::vector<Words> all = {};  // not exact: lists of which each has a word that must appear
 };
 
 class Parser {
@@ -45,10 +47,23 @@ class Parser {
   Parser(std::string_view pattern, const OrdinaryText& ordinary)
       : text_(pattern), ordinary_(ordinary) {}
 
-  Words run() {
+  // The best list first; of the others those with the rarest words.
+  std::vector<Words> run() {
     const Piece piece = alternation(0);
     if (at_ != text_.size()) return {};
-    return best_of(piece);
+    std::vector<Words> out;
+    const auto add = [&](Words words) {
+      if (shortest(words) == 0) return;
+      sort_unique(words);
+      if (!contains(out, words)) out.push_back(std::move(words));
+    };
+    add(best_of(piece));
+    std::vector<Words> others = all_of(piece);
+    std::ranges::stable_sort(others,
+                             [&](const Words& a, const Words& b) { return score(a) > score(b); });
+    for (Words& words : others)
+      if (out.size() < kMostLists) add(std::move(words));
+    return out;
   }
 
  private:
@@ -68,6 +83,10 @@ class Parser {
 
   Words best_of(const Piece& piece) const {
     return piece.exact ? (shortest(*piece.exact) > 0 ? *piece.exact : Words{}) : piece.required;
+  }
+
+  std::vector<Words> all_of(const Piece& piece) const {
+    return piece.exact ? std::vector<Words>{best_of(piece)} : piece.all;
   }
 
   static Piece anything() { return {}; }
@@ -122,6 +141,7 @@ class Parser {
         merged.required = a;
         merged.required.insert(merged.required.end(), b.begin(), b.end());
         tidy(merged.required);
+        merged.all = {merged.required};
       }
       merged.prefix = united(head_of(sum), head_of(next));
       merged.suffix = united(tail_of(sum), tail_of(next));
@@ -134,9 +154,12 @@ class Parser {
     Words run{""};  // the texts that can stand since the last piece of unknown text
     Words best;
     Words head;
+    std::vector<Words> all;
     bool whole = true;
     const auto consider = [&](const Words& words) {
-      if (shortest(words) > 0) best = better(best, words);
+      if (shortest(words) == 0) return;
+      best = better(best, words);
+      all.push_back(words);
     };
     while (more() && peek() != '|' && peek() != ')') {
       const Piece piece = repetition(depth);
@@ -153,12 +176,15 @@ class Parser {
       consider(end);
       if (whole) head = end;
       whole = false;
-      if (!piece.exact) consider(piece.required);
+      if (!piece.exact) {
+        consider(piece.required);
+        all.insert(all.end(), piece.all.begin(), piece.all.end());
+      }
       run = tail_of(piece);
     }
     if (whole) return {run, {}, {""}, {""}};
     consider(run);
-    return {std::nullopt, best, head, run};
+    return {std::nullopt, best, head, run, std::move(all)};
   }
 
   Piece repetition(int depth) {
@@ -201,8 +227,10 @@ class Parser {
       } else if (least == 0) {
         piece = anything();
       } else if (!once) {
-        Piece repeated{
-            .required = best_of(piece), .prefix = head_of(piece), .suffix = tail_of(piece)};
+        Piece repeated{.required = best_of(piece),
+                       .prefix = head_of(piece),
+                       .suffix = tail_of(piece),
+                       .all = all_of(piece)};
         piece = repeated;
       }
     }
@@ -368,11 +396,14 @@ std::size_t OrdinaryText::occurrences(std::string_view word) const {
   return n;
 }
 
+std::vector<std::vector<std::string>> required_lists(std::string_view pattern,
+                                                     const OrdinaryText& ordinary) {
+  return Parser(pattern, ordinary).run();
+}
+
 std::vector<std::string> required_words(std::string_view pattern, const OrdinaryText& ordinary) {
-  Parser parser(pattern, ordinary);
-  Words words = parser.run();
-  sort_unique(words);
-  return words;
+  std::vector<Words> lists = required_lists(pattern, ordinary);
+  return lists.empty() ? Words{} : std::move(lists.front());
 }
 
 std::vector<std::string> required_words(std::string_view pattern, std::string_view ordinary) {

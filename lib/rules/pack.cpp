@@ -1,8 +1,8 @@
 #include "rules/pack.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <set>
 
@@ -50,9 +50,11 @@ bool raises_event(const Rule& rule, const std::set<std::string>& clearing) {
                              [](const auto& code) { return code.second.role != Role::advice; });
 }
 
-std::vector<std::string> words_needed(const std::string& pattern, const OrdinaryText& ordinary) {
-  if (auto prepared = prepared_words(pattern)) return *std::move(prepared);
-  return required_words(pattern, ordinary);
+using WordLists = std::vector<std::vector<std::string>>;
+
+WordLists words_needed(const std::string& pattern, const OrdinaryText& ordinary) {
+  if (auto prepared = prepared_lists(pattern)) return *std::move(prepared);
+  return required_lists(pattern, ordinary);
 }
 
 }  // namespace
@@ -138,10 +140,12 @@ struct RulePack::Compiled {
                   index.patterns_of[hit.word].end());
     sort_unique(able);
     std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
+    const Bigrams pairs(message);
     const re2::StringPiece text(message.data(), message.size());
     for (const std::size_t p : able) {
       const std::size_t r = patterns[p].rule;
       if (!out.empty() && out.back().first == r) continue;
+      if (!pairs.may_hold_all(index.beside[p])) continue;
       if (!re2::RE2::PartialMatch(text, patterns[p].expression())) continue;
       if (!kind.empty() && kind != kOfAnyKind && !rules[r].where.empty() &&
           !contains(rules[r].where, kind))
@@ -177,13 +181,17 @@ Result<PackIndex> index_of(const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) {
     const bool event = raises_event(rule, clearing);
     for (std::size_t i = 0; i < rule.match.size(); ++i, ++p) {
-      const auto needed = words_needed(rule.match[i], ordinary);
+      WordLists& beside = out.beside.emplace_back(words_needed(rule.match[i], ordinary));
+      std::vector<std::string> needed;
+      if (!beside.empty()) needed = beside.front();
       std::size_t least = needed.empty() ? 0 : needed[0].size();
       for (const auto& word : needed) least = std::min(least, word.size());
-      if (least < 5)
+      if (least < 5) {
         out.wordless.push_back(p);
-      else
+      } else {
         for (const auto& word : needed) patterns_of[word].push_back(p);
+        beside.erase(beside.begin());
+      }
       if (!event) continue;
       if (least < 5)  // the scan probes four bytes at a time
         return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that "

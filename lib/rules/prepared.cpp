@@ -50,7 +50,7 @@ namespace {
 
 constexpr std::size_t kParts = 5;
 
-using WordsOfPattern = std::pair<std::string, std::vector<std::string>>;
+using WordsOfPattern = std::pair<std::string, std::vector<std::vector<std::string>>>;
 
 // Of the rules, and of the names of files.
 Result<std::vector<WordsOfPattern>> words_of(const std::vector<Rule>& rules) {
@@ -58,12 +58,12 @@ Result<std::vector<WordsOfPattern>> words_of(const std::vector<Rule>& rules) {
   const OrdinaryText ordinary(ordinary_lines());
   for (const Rule& rule : rules)
     for (const std::string& pattern : rule.match)
-      out.emplace_back(pattern, required_words(pattern, ordinary));
+      out.emplace_back(pattern, required_lists(pattern, ordinary));
   CULPRIT_TRY(paths,
               schema::parse_strict(embedded_rule("tables/paths.json"), "rules/tables/paths.json"));
   for (const auto& one : paths["patterns"]) {
     const std::string pattern = one["match"].get<std::string>();
-    out.emplace_back(pattern, required_words(pattern, ordinary));
+    out.emplace_back(pattern, required_lists(pattern, ordinary));
   }
   return out;
 }
@@ -118,17 +118,25 @@ std::optional<std::vector<Rule>> prepared_rules() {
   return rules;
 }
 
-std::optional<std::vector<std::string>> prepared_words(std::string_view pattern) {
-  using Words = std::vector<std::string_view>;
-  static const std::unordered_map<std::string_view, Words> kWords = [] {
-    std::vector<std::pair<std::string_view, Words>> list;
+std::optional<std::vector<std::vector<std::string>>> prepared_lists(std::string_view pattern) {
+  using Lists = std::vector<std::vector<std::string_view>>;
+  static const std::unordered_map<std::string_view, Lists> kLists = [] {
+    std::vector<std::pair<std::string_view, Lists>> list;
     if (auto loader = prepared_part(PreparedPart::words)) (*loader)(list);
-    return std::unordered_map<std::string_view, Words>(std::make_move_iterator(list.begin()),
+    return std::unordered_map<std::string_view, Lists>(std::make_move_iterator(list.begin()),
                                                        std::make_move_iterator(list.end()));
   }();
-  const auto it = kWords.find(pattern);
-  if (it == kWords.end()) return std::nullopt;
-  return std::vector<std::string>(it->second.begin(), it->second.end());
+  const auto it = kLists.find(pattern);
+  if (it == kLists.end()) return std::nullopt;
+  std::vector<std::vector<std::string>> out;
+  for (const auto& words : it->second) out.emplace_back(words.begin(), words.end());
+  return out;
+}
+
+std::optional<std::vector<std::string>> prepared_words(std::string_view pattern) {
+  auto lists = prepared_lists(pattern);
+  if (!lists) return std::nullopt;
+  return lists->empty() ? std::vector<std::string>{} : std::move(lists->front());
 }
 
 }  // namespace culprit::rules

@@ -22,12 +22,14 @@ enum class PreparedPart : std::uint8_t { rules, words, catalogue, grammar, pack 
 struct PackIndex {
   std::vector<std::string> words;
   std::vector<std::vector<std::uint32_t>> patterns_of;  // by word
-  std::vector<std::uint32_t> wordless;   // advice of a few letters: asked of every message
+  std::vector<std::uint32_t> wordless;  // advice of a few letters: asked of every message
+  // By pattern: what else stands in every match (literals.hpp), lists of words.
+  std::vector<std::vector<std::vector<std::string>>> beside;
   std::vector<std::string> event_words;  // of rules whose lines the scan must see
 
   template <class Archive, MaybeConst<PackIndex> T>
   friend void each_field(Archive& archive, T& index) {
-    archive(index.words, index.patterns_of, index.wordless, index.event_words);
+    archive(index.words, index.patterns_of, index.wordless, index.beside, index.event_words);
   }
 };
 
@@ -45,8 +47,9 @@ std::optional<Loader> prepared_part(PreparedPart part);
 
 std::optional<std::vector<Rule>> prepared_rules();
 
-// What required_words() says of a pattern of ours beside ordinary_lines(); none when the pattern
-// is not one of ours.
+// What required_lists() and required_words() say of a pattern of ours beside ordinary_lines(); none
+// when the pattern is not one of ours.
+std::optional<std::vector<std::vector<std::string>>> prepared_lists(std::string_view pattern);
 std::optional<std::vector<std::string>> prepared_words(std::string_view pattern);
 
 }  // namespace culprit::rules

@@ -56,7 +56,7 @@ TEST(Prepared, WordsAreThoseOfThePatterns) {
   const OrdinaryText ordinary(ordinary_lines());
   for (const Rule& rule : test::embedded().rules())
     for (const std::string& pattern : rule.match)
-      EXPECT_EQ(prepared_words(pattern), required_words(pattern, ordinary)) << pattern;
+      EXPECT_EQ(prepared_lists(pattern), required_lists(pattern, ordinary)) << pattern;
   EXPECT_FALSE(prepared_words("no pattern of ours"));
 }
 

@@ -100,8 +100,8 @@ struct Recogniser {
   Outcome (*read)(const TextLine& line, Reading& reading);
   std::string_view whole_kind =
       {};  // in a text of this kind it sees every line that no assembler took
-  std::string_view also =
-      {};               // without this in it, in any case, read() has nothing to say to a line
+  std::span<const std::string_view> also =
+      {};               // folded: without one of these in it read() has nothing to say to a line
   bool beside = false;  // reads lines that others assemble, too: what an exception says
   std::span<const std::string> (*table_words)() = nullptr;  // further words, which a table has
 };

@@ -137,13 +137,16 @@ std::size_t Scanner::count_lines_with_words(std::string_view block) const {
   return lines;
 }
 
-// The recognisers whose second word is missing leave. Only a clean record shows that: a colour may
-// stand inside a word.
+// The recognisers whose second words are missing leave. Only a clean record shows that: a colour
+// may stand inside a word.
 RecogniserSet Scanner::still_wanted(RecogniserSet wanted, std::string_view raw) const {
   const auto list = recognisers();
   RecogniserSet out = wanted;
   wanted.each([&](std::size_t i) {
-    if (!list[i]->also.empty() && !mentions(raw, list[i]->also)) out.erase(i);
+    const auto also = list[i]->also;
+    if (!also.empty() &&
+        std::ranges::none_of(also, [&](std::string_view word) { return mentions(raw, word); }))
+      out.erase(i);
   });
   return out;
 }

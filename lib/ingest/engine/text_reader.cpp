@@ -375,11 +375,12 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   bool used = said.used;
   trouble_ = said.begins_exception;
   std::optional<rules::Match> asked;
-  const bool judged = candidate->judged != nullptr && candidate->judged->match;
+  const bool asked_before = candidate->judged != nullptr;
+  const bool judged = asked_before && candidate->judged->match;
   std::optional<rules::Said> named;
   if (candidate->marker && rules_ && !used && !judged)
     named = rules::Grammar::built_in().said(line.raw, true);
-  if ((said.judge || named) && rules_ && !judged)
+  if ((said.judge || named) && rules_ && !asked_before)
     asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
   if (match && reading_.pack.is_event(*match)) {

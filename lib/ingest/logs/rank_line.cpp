@@ -140,6 +140,8 @@ constexpr std::string_view kNodeRankWords[] = {"node rank", "node_rank", "node-r
 constexpr std::string_view kRankLineWords[] = {
     " host ", " host=", " host:", "hostname", " node=", " node:"};
 
+constexpr std::string_view kAlsoOfRankLines[] = {"rank"};
+
 }  // namespace
 
 extern const Recogniser kRankLine;
@@ -148,7 +150,7 @@ constinit const Recogniser kRankLine{"rank-line",
                                      kRankLineWords,
                                      read_rank_line,
                                      {},
-                                     "rank"};
+                                     kAlsoOfRankLines};
 
 extern const Recogniser kNodeRankLine;
 constinit const Recogniser kNodeRankLine{"node-rank",

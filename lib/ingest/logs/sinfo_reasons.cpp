@@ -37,6 +37,8 @@ Outcome read_sinfo(const TextLine& line, Reading&) {
 
 constexpr std::string_view kSinfoWords[] = {"NODELIST"};
 
+constexpr std::string_view kAlsoOfReasons[] = {"reason"};
+
 }  // namespace
 
 void put_node_reason(const Place& place, const std::string& node, std::string_view reason,
@@ -55,6 +57,6 @@ void put_node_reason(const Place& place, const std::string& node, std::string_vi
 extern const Recogniser kSinfo;
 constinit const Recogniser kSinfo{"sinfo",     "sinfo -R: nodes out of service, since when and why",
                                   kSinfoWords, read_sinfo,
-                                  {},          "reason"};
+                                  {},          kAlsoOfReasons};
 
 }  // namespace culprit::ingest

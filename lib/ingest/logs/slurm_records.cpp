@@ -359,6 +359,8 @@ constexpr std::string_view kControllerWords[] = {
 constexpr std::string_view kScontrolWords[] = {"JobId=", "NodeName="};
 constexpr std::string_view kSacctWords[] = {"ExitCode", "NodeList", "Start|End", "Start,End"};
 
+constexpr std::string_view kAlsoOfRecords[] = {"jobid"};
+
 }  // namespace
 
 extern const Recogniser kScontrol, kSacct, kController;
@@ -370,6 +372,6 @@ constinit const Recogniser kScontrol{
     kScontrolWords, read_scontrol};
 constinit const Recogniser kSacct{"sacct",     "sacct: start, end, state and exit code of jobs",
                                   kSacctWords, read_sacct,
-                                  {},          "jobid"};
+                                  {},          kAlsoOfRecords};
 
 }  // namespace culprit::ingest

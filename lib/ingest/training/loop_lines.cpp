@@ -11,6 +11,7 @@
 #include "ingest/training/rank_parts.hpp"
 #include "ingest/training/step_counter.hpp"
 #include "model/contains.hpp"
+#include "rules/guarded_pattern.hpp"
 #include "rules/step_parts.hpp"
 
 namespace culprit::ingest {
@@ -33,42 +34,42 @@ double to_ms(const std::string& unit) { return unit[0] == 'm' || unit[0] == 'M' 
 std::optional<double> step_took(std::string_view text) {
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
   // the start, unless it is in ms.
-  static const re2::RE2 kTook(
+  static const rules::GuardedPattern kTook(
       R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
   // "iter 4.06s": a unit, where a count has none.
-  static const re2::RE2 kIterTook(
+  static const rules::GuardedPattern kIterTook(
       R"((?i)(?:^|[\s|,(])(?:step|iter(?:ation)?|batch)\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)(?:[\s|,;)]|$))");
   // "41 ms/step", "1.2s/it", "39.9s/10it": the unit says what it is a time of.
-  static const re2::RE2 kTimePerStep(
+  static const rules::GuardedPattern kTimePerStep(
       R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
   // "loss 2.39 sec/step 4.47": there the unit is the name of what follows.
-  static const re2::RE2 kUnitIsName(
+  static const rules::GuardedPattern kUnitIsName(
       R"((?i)(?:^|[|,(]\s*|[a-z_]+[ :=]+[-+\d.e]+[ ,|]+)(ms|msec|s|sec|secs|seconds)\s*(?:/|_per_)(?:step|iter(?:ation)?|it|batch)s?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
   // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
-  static const re2::RE2 kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
-  static const re2::RE2 kBareTime(
+  static const rules::GuardedPattern kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
+  static const rules::GuardedPattern kBareTime(
       R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
   // Loops that print when they will be done time each iteration in seconds: MetricLogger, MMEngine,
   // detectron2.
-  static const re2::RE2 kWithEta(R"(\beta: .*\s(?:iter_)?time: (\d+\.\d+)(?:\s|$))");
-  const re2::StringPiece piece(text.data(), text.size());
+  static const rules::GuardedPattern kWithEta(R"(\beta: .*\s(?:iter_)?time: (\d+\.\d+)(?:\s|$))");
+  const rules::Bigrams pairs(text);
   std::string of_name, took, unit, steps;
   double each = 0;
   bool odd = false;
-  if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &unit)) {
+  if (kTook.found_in(text, pairs, &of_name, &took, &unit)) {
     if (unit.empty()) unit = of_name;
     const auto value = printed_number(took, odd);
     return value && !unit.empty() ? std::optional(to_ms(unit) * *value) : std::nullopt;
   }
-  if (re2::RE2::PartialMatch(piece, kUnitIsName, &unit, &each)) return to_ms(unit) * each;
-  if (re2::RE2::PartialMatch(piece, kTimePerStep, &each, &unit, &steps)) {
+  if (kUnitIsName.found_in(text, pairs, &unit, &each)) return to_ms(unit) * each;
+  if (kTimePerStep.found_in(text, pairs, &each, &unit, &steps)) {
     const double of = steps.empty() ? 1 : std::strtod(steps.c_str(), nullptr);
     return of > 0 ? std::optional(to_ms(unit) * each / of) : std::nullopt;
   }
-  if (re2::RE2::PartialMatch(piece, kIterTook, &each, &unit)) return to_ms(unit) * each;
-  if (re2::RE2::PartialMatch(piece, kSeconds, &each)) return each * 1e3;
-  if (re2::RE2::PartialMatch(piece, kBareTime, &each)) return each;
-  if (re2::RE2::PartialMatch(piece, kWithEta, &each)) return each * 1e3;
+  if (kIterTook.found_in(text, pairs, &each, &unit)) return to_ms(unit) * each;
+  if (kSeconds.found_in(text, pairs, &each)) return each * 1e3;
+  if (kBareTime.found_in(text, pairs, &each)) return each;
+  if (kWithEta.found_in(text, pairs, &each)) return each * 1e3;
   return std::nullopt;
 }
 
@@ -162,14 +163,10 @@ Outcome read_loop(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// The same without a loss, by how long a step or its parts take. It must name its step.
+// The same without a loss, by how long a step or its parts take.
 Outcome read_step_time(const TextLine& line, Reading& reading) {
   static const re2::RE2 kLoss("(?i)loss");
   const std::string_view text = line.line.message;
-  constexpr std::string_view kOfSteps[] = {"step", "Step", "STEP", "iter",
-                                           "Iter", "ITER", "it ",  "it="};
-  if (std::ranges::none_of(kOfSteps, [&](std::string_view word) { return contains(text, word); }))
-    return {};
   if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLoss)) return {};
   return read_loop(line, reading);
 }
@@ -181,6 +178,9 @@ constexpr std::string_view kStepTimeWords[] = {
     "data_wait", "data_load", "dataload", "fwd_bwd",  "fwd+bwd",    "fwd_ms",     "fwd_time",
     " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce"};
 
+// It must name its step.
+constexpr std::string_view kOfSteps[] = {"step", "iter", "it ", "it="};
+
 }  // namespace
 
 extern const Recogniser kLoopLines, kStepTime;
@@ -191,6 +191,9 @@ constinit const Recogniser kLoopLines{
     false,       rules::loss_line_words};
 constinit const Recogniser kStepTime{"step-time",
                                      "home-made loops: a step number and how long a step takes",
-                                     kStepTimeWords, read_step_time};
+                                     kStepTimeWords,
+                                     read_step_time,
+                                     {},
+                                     kOfSteps};
 
 }  // namespace culprit::ingest

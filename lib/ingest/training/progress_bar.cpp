@@ -218,6 +218,8 @@ constexpr std::string_view kProgressBarWords[] = {
     "3s/it,", "4s/it,", "5s/it,", "6s/it,", "7s/it,", "8s/it,", "9s/it,", "?s/it,",
 };
 
+constexpr std::string_view kAlsoOfProgress[] = {"| "};
+
 }  // namespace
 
 extern const Recogniser kProgressBar;
@@ -226,6 +228,6 @@ constinit const Recogniser kProgressBar{"tqdm",
                                         kProgressBarWords,
                                         read_progress_bar,
                                         {},
-                                        "| "};
+                                        kAlsoOfProgress};
 
 }  // namespace culprit::ingest

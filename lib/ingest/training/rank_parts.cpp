@@ -229,6 +229,8 @@ constexpr std::string_view kRankPartWords[] = {
     "compute",  "allreduce", "all_reduce", "_wait=",   "_wait ",    "_wait:",
     " wait=",   " wait:",    "wait_ms",    " comm=",   " comm:"};
 
+constexpr std::string_view kAlsoOfRanks[] = {"ran"};
+
 }  // namespace
 
 bool tells_of_rank(std::string_view text) { return speaker_of(text).has_value(); }
@@ -240,6 +242,6 @@ constinit const Recogniser kRankParts{
     kRankPartWords,
     read_rank_parts,
     {},
-    "ran"};
+    kAlsoOfRanks};
 
 }  // namespace culprit::ingest

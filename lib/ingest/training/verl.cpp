@@ -51,10 +51,12 @@ Outcome read_verl(const TextLine& line, Reading& reading) {
 
 constexpr std::string_view kVerlWords[] = {" - actor/", " - critic/", " - timing_s/"};
 
+constexpr std::string_view kAlsoOfSteps[] = {"step:"};
+
 }  // namespace
 
 extern const Recogniser kVerl;
 constinit const Recogniser kVerl{
-    "verl", "verl's steps with the times of their parts", kVerlWords, read_verl, {}, "step:"};
+    "verl", "verl's steps with the times of their parts", kVerlWords, read_verl, {}, kAlsoOfSteps};
 
 }  // namespace culprit::ingest

@@ -94,6 +94,8 @@ constexpr std::string_view kWorkBarWords[] = {
     "examples/s]", " docs/s]", " files/s]", " rows/s]", "0MB/s]", "1MB/s]", "2MB/s]",
     "3MB/s]",      "4MB/s]",   "5MB/s]",    "6MB/s]",   "7MB/s]", "8MB/s]", "9MB/s]"};
 
+constexpr std::string_view kAlsoOfBars[] = {"%|"};
+
 }  // namespace
 
 extern const Recogniser kWorkBar;
@@ -102,6 +104,6 @@ constinit const Recogniser kWorkBar{"work-bar",
                                     kWorkBarWords,
                                     read_work_bar,
                                     {},
-                                    "%|"};
+                                    kAlsoOfBars};
 
 }  // namespace culprit::ingest
