@@ -176,9 +176,13 @@ CommandHeading command_heading(std::string_view raw) {
   const std::string_view text = line::trimmed(raw.substr(0, 512));
   const re2::StringPiece piece(text.data(), text.size());
   std::string name, rest;
-  if (re2::RE2::FullMatch(piece, kController, &name) && machine(name)) return {name, false};
-  const bool marked = re2::RE2::FullMatch(piece, kMarked, &name, &rest);
-  if (!marked && !re2::RE2::FullMatch(piece, kSsh, &name, &rest)) return {};
+  // The first lines of every text are asked.
+  const bool may_be_marked = text.find_first_of("#=->*$") == 0;
+  if (may_be_marked && re2::RE2::FullMatch(piece, kController, &name) && machine(name))
+    return {name, false};
+  const bool marked = may_be_marked && re2::RE2::FullMatch(piece, kMarked, &name, &rest);
+  if (!marked && (!contains(text, "ssh ") || !re2::RE2::FullMatch(piece, kSsh, &name, &rest)))
+    return {};
   if (!machine(name)) return {};
   if (rest.starts_with("$ ")) rest.erase(0, 2);  // "### gx-07 $ dcgmi diag -r 4"
   if (command(rest) || device(rest)) return {name, false};
