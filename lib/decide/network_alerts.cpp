@@ -120,6 +120,7 @@ Answer network_alerts(Walk& w) {
              list(hosts, 3)));
     return taken(say(Phrase::many_link_alerts));
   }
+  if (hosts.empty()) return ruled_out(say(Phrase::network_alert_without_place, f.event_class));
   const bool alone = diag == nullptr && !touched && only_by_its_moment(*c);
   v.action = alone ? Action::checks : Action::isolate;
   if (alone) v.precision = Precision::candidates;

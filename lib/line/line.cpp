@@ -182,6 +182,21 @@ bool peel_word_before_rank(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// [rank130] 12/Mar/2026:05:07:55 +0000 [gpu-a07] message: the same word behind rank and time.
+bool peel_word_behind_rank(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!prefix.rank || prefix.time.clock == Clock::none || prefix.host || prefix.claimed_host ||
+      !p.take("["))
+    return false;
+  const std::string_view host = p.word(host_char);
+  if (std::ranges::none_of(host, digit) || !alpha(host.front()) || !may_name_machine(host) ||
+      !p.take("] "))
+    return false;
+  prefix.claimed_host = Host(host);
+  c = p;
+  return true;
+}
+
 bool is_level(std::string_view word) {
   static constexpr std::array<std::string_view, 10> kLevels{"INFO",  "WARNING",  "WARN",  "ERROR",
                                                             "DEBUG", "CRITICAL", "FATAL", "SUCCESS",
@@ -1063,8 +1078,8 @@ void peel(std::string_view raw, Habit habit, Line& line) {
           peeled = peel_launcher_bracket(p, line.prefix) || peel_host_and_rank(p, line.prefix) ||
                    peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) ||
                    peel_rank_label(p, line.prefix) || peel_loose(p, habit, line.prefix) ||
-                   peel_boot_time(p, line.prefix) || peel_logger_field(p, line.prefix) ||
-                   peel_glog(p, line.prefix);
+                   peel_boot_time(p, line.prefix) || peel_word_behind_rank(p, line.prefix) ||
+                   peel_logger_field(p, line.prefix) || peel_glog(p, line.prefix);
           break;
         case '<':
           peeled = peel_priority(p, line.prefix) || peel_loose(p, habit, line.prefix);

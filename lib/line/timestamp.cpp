@@ -76,10 +76,11 @@ bool names_moment(std::string_view name) {
 
 std::optional<Nanoseconds> offset_named(std::string_view word) {
   static constexpr std::pair<std::string_view, int> kHours[] = {
-      {"UTC", 0},   {"GMT", 0},   {"WET", 0},   {"WEST", 1},  {"CET", 1},  {"CEST", 2}, {"EET", 2},
-      {"EEST", 3},  {"MSK", 3},   {"HKT", 8},   {"SGT", 8},   {"AWST", 8}, {"JST", 9},  {"KST", 9},
-      {"AEST", 10}, {"AEDT", 11}, {"NZST", 12}, {"NZDT", 13}, {"EST", -5}, {"EDT", -4}, {"CDT", -5},
-      {"MST", -7},  {"MDT", -6},  {"PST", -8},  {"PDT", -7},  {"HST", -10}};
+      {"UTC", 0},  {"GMT", 0},   {"WET", 0},   {"WEST", 1},  {"CET", 1},   {"CEST", 2},
+      {"EET", 2},  {"EEST", 3},  {"MSK", 3},   {"HKT", 8},   {"SGT", 8},   {"AWST", 8},
+      {"JST", 9},  {"KST", 9},   {"AEST", 10}, {"AEDT", 11}, {"NZST", 12}, {"NZDT", 13},
+      {"EST", -5}, {"EDT", -4},  {"CDT", -5},  {"MST", -7},  {"MDT", -6},  {"PST", -8},
+      {"PDT", -7}, {"HST", -10}, {"MEZ", 1},   {"MESZ", 2}};
   for (const auto& [name, hours] : kHours)
     if (name == word) return hours * kHour;
   return std::nullopt;
@@ -87,7 +88,7 @@ std::optional<Nanoseconds> offset_named(std::string_view word) {
 
 namespace {
 
-// Z, UTC, CET, +05:30, +0530, +05 after an optional space. Returns bytes taken.
+// Z, UTC, CET, [CET], (CET), +05:30, +0530, +05 after an optional space. Returns bytes taken.
 std::size_t zone(std::string_view text, Nanoseconds& offset) {
   std::size_t at = 0;
   offset = 0;
@@ -98,6 +99,13 @@ std::size_t zone(std::string_view text, Nanoseconds& offset) {
     const auto named = offset_named(text.substr(1, end - 1));
     offset = named.value_or(0);
     return named ? end : 0;
+  }
+  if (text.size() > 4 && text[0] == ' ' && (text[1] == '[' || text[1] == '(')) {
+    const std::size_t end = text.find(text[1] == '[' ? ']' : ')', 2);
+    const auto named =
+        end == std::string_view::npos ? std::nullopt : offset_named(text.substr(2, end - 2));
+    offset = named.value_or(0);
+    return named ? end + 1 : 0;
   }
   if (text.size() > 1 && text[0] == ' ' && (text[1] == '+' || text[1] == '-')) at = 1;
   if (at >= text.size() || (text[at] != '+' && text[at] != '-')) return 0;

@@ -542,10 +542,23 @@ TEST(Zones, NotesNameFiles) {
   b.setting(note, "timezone.file[smi.csv]", "-07:00");
   b.setting(note, "timezone.file[train.log]", "+00:00");
   b.setting(note, "timezone.file[train.log]", "+02:00");
-  for (const MemberId m : {metrics, console}) b.event(m, iso("2026-03-07T10:00:00"));
+  b.event(metrics, iso("2026-03-07T03:00:00"));
+  b.event(console, iso("2026-03-07T10:00:00"));
   b.resolve();
-  EXPECT_EQ(b.when(0), "2026-03-07T17:00:00Z");
+  EXPECT_EQ(b.when(0), "2026-03-07T10:00:00Z");
   EXPECT_EQ(b.when(1), "2026-03-07T10:00:00Z");
+}
+
+// "gpu_export_MESZ.csv" beside a job that prints UTC; where all outputs of the job have a zone in
+// their names, it is the job's.
+TEST(Zones, TheNamesOfFiles) {
+  Bundle b;
+  b.event(b.file("gpu_export_MESZ.csv"), iso("2026-07-07T12:00:00"));
+  b.event(b.file("train_pdt.log"), iso("2026-07-07T03:00:00"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-07-07T10:00:00Z");
+  EXPECT_EQ(b.when(1), "2026-07-07T10:00:00Z");
+  EXPECT_TRUE(b.facts.zone_known);
 }
 
 // A job that never began still says when it waited for its ranks.

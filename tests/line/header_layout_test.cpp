@@ -103,6 +103,10 @@ TEST(HeaderLayout, AWordBeforeALabelMayBeAMachine) {
     EXPECT_EQ(line.prefix.claimed_host, Host("gx-07")) << label;
     EXPECT_EQ(record_heads(raw).size(), 1u) << label;
   }
+  const Line behind = peel("[rank130] 12/Mar/2026:05:07:55 +0000 [gx-07] NCCL WARN port error");
+  EXPECT_EQ(behind.prefix.claimed_host, Host("gx-07"));
+  EXPECT_EQ(behind.message, "NCCL WARN port error");
+  EXPECT_FALSE(peel("[rank3] 2026-03-12 05:07:55 [WARN] slow").prefix.claimed_host);
   EXPECT_FALSE(peel("step-12 [rank24]: CUDA error").prefix.claimed_host);
   EXPECT_FALSE(peel("lost [rank24]: CUDA error").prefix.claimed_host);
 }

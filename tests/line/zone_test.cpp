@@ -1,4 +1,5 @@
 #include "line/zone.hpp"
+#include "line/zone_in_name.hpp"
 
 #include <gtest/gtest.h>
 
@@ -56,6 +57,23 @@ TEST(Zone, DaylightSaving) {
   EXPECT_EQ(berlin->utc(at(2199, 1, 15, 12)), at(2199, 1, 15, 11));
   berlin->utc(std::numeric_limits<Nanoseconds>::min() + 2 * kSecond);
   berlin->utc(std::numeric_limits<Nanoseconds>::max());
+}
+
+TEST(ZoneInName, AWordOfThePath) {
+  const auto hours = [](std::string_view path) {
+    const auto zone = zone_in_name(path);
+    return zone ? std::optional(zone->offset(0) / kHour) : std::nullopt;
+  };
+  EXPECT_EQ(hours("syslog_utc/gx-07.log"), 0);
+  EXPECT_EQ(hours("gpu_export_MESZ.csv"), 2);
+  EXPECT_EQ(hours("trainer_pst.log"), -8);
+  EXPECT_EQ(hours("wk-60/syslog.cet.txt"), 1);
+  EXPECT_EQ(hours("slurmctld.log.utc"), 0);
+  // Words that only look like one, two zones, and the zone of a moment in the name.
+  for (const std::string_view other :
+       {"est/best.log", "pod-west/train.log", "WEST-3.log", "utc-to-pdt.txt",
+        "journal-20260311-1200-utc.log", "dmesg_2026-03-11T1200Z.utc.log", "utcoffset.log"})
+    EXPECT_FALSE(hours(other)) << other;
 }
 
 }  // namespace

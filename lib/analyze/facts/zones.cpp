@@ -9,6 +9,7 @@
 
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/zone_joins.hpp"
+#include "line/zone_in_name.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::analyze {
@@ -122,6 +123,7 @@ struct Window {
 
 Zones::Zones(Facts& facts) {
   read_words(facts);
+  read_names(facts);
   choose_for_job(facts);
   if (!written_by_machines_ && !machines_noted_ && of_host_.empty()) by_faults_of_machines(facts);
   choose_for_members(facts);
@@ -174,6 +176,39 @@ void Zones::read_words(const Facts& facts) {
         }))
       of_host_.emplace(host, zones.front());
   }
+}
+
+// A job whose every output has the zone in its name runs in that zone.
+void Zones::read_names(const Facts& facts) {
+  for (const MemberRow& m : facts.members) {
+    const auto noted = std::ranges::find_if(
+        of_source_, [&](const auto& one) { return path_matches(one.first, m.path); });
+    if (noted != of_source_.end())
+      of_name_.emplace(m.id, noted->second);
+    else if (const auto zone = line::zone_in_name(m.path))
+      of_name_.emplace(m.id, *zone);
+  }
+  if (of_name_.empty()) return;
+  const line::Zone* of_outputs = nullptr;
+  bool all = true;
+  const auto see = [&](const Timestamp& stamp, MemberId member) {
+    const MemberRow* m = facts.member(member);
+    if (m == nullptr || of_machine(*m) ||
+        (stamp.clock != Clock::local && stamp.clock != Clock::local_no_year))
+      return;
+    const line::Zone* own = named(member);
+    all = all && own != nullptr && (of_outputs == nullptr || same_zone(*own, *of_outputs));
+    of_outputs = own;
+  };
+  for (const auto& e : facts.events) see(e.time, e.place.member);
+  for (const auto& t : facts.tracebacks) see(t.time, t.place.member);
+  for (const auto& p : facts.progress) see(p.first.time, p.member);
+  if (!job_noted_ && all && of_outputs != nullptr) job_noted_ = *of_outputs;
+}
+
+const line::Zone* Zones::named(MemberId member) const {
+  const auto it = of_name_.find(member);
+  return it == of_name_.end() ? nullptr : &it->second;
 }
 
 // The same failure of one rank on two clocks: error.json counts from the epoch, torchrun's report
@@ -359,7 +394,8 @@ void Zones::by_faults_of_machines(Facts& facts) {
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (e.role != Role::root || e.severity < Severity::warning || !e.host || m == nullptr ||
-        !of_machine(*m) || (e.time.clock != Clock::local && e.time.clock != Clock::local_no_year))
+        !of_machine(*m) || named(m->id) != nullptr ||
+        (e.time.clock != Clock::local && e.time.clock != Clock::local_no_year))
       continue;
     for (const Nanoseconds end : ends) {
       const Nanoseconds shift =
@@ -390,12 +426,14 @@ void Zones::by_faults_of_machines(Facts& facts) {
 // `zone`.
 Zones::Fit Zones::fit(const Facts& facts, const line::Zone& zone) const {
   Window utc, local, yearless;
-  each_stamp(facts, [&](const Timestamp& stamp, MemberId) {
+  each_stamp(facts, [&](const Timestamp& stamp, MemberId member) {
     if (stamp.clock == Clock::utc) utc.add(stamp.ns);
+    if (const line::Zone* own = named(member); own != nullptr && stamp.clock == Clock::local)
+      utc.add(own->utc(stamp.ns));
   });
   each_stamp(facts, [&](const Timestamp& stamp, MemberId member) {
     const MemberRow* m = facts.member(member);
-    if (m == nullptr || of_machine(*m)) return;
+    if (m == nullptr || of_machine(*m) || named(member) != nullptr) return;
     if (stamp.clock == Clock::local)
       local.add(zone.utc(stamp.ns));
     else if (stamp.clock == Clock::local_no_year && !utc.empty())
@@ -452,15 +490,16 @@ void Zones::choose_for_job(Facts& facts) {
   }
   bool has_utc = false;
   bool has_local = false;
-  const auto see = [&](Clock clock) {
-    has_utc = has_utc || clock == Clock::utc;
-    has_local = has_local || clock == Clock::local || clock == Clock::local_no_year;
+  const auto see = [&](const Timestamp& time, MemberId member) {
+    const bool local = time.clock == Clock::local || time.clock == Clock::local_no_year;
+    has_utc = has_utc || time.clock == Clock::utc || (local && named(member) != nullptr);
+    has_local = has_local || (local && named(member) == nullptr);
   };
-  for (const auto& e : facts.events) see(e.time.clock);
-  for (const auto& t : facts.tracebacks) see(t.time.clock);
-  for (const auto& p : facts.progress) see(p.first.time.clock);
+  for (const auto& e : facts.events) see(e.time, e.place.member);
+  for (const auto& t : facts.tracebacks) see(t.time, t.place.member);
+  for (const auto& p : facts.progress) see(p.first.time, p.member);
   for (const auto& c : facts.clocks)
-    if (c.kind == "first" || c.kind == "last") see(c.time.clock);
+    if (c.kind == "first" || c.kind == "last") see(c.time, c.place.member);
   if (has_local && has_utc && by_echoes(facts)) return;
   if (has_local && by_recorders(facts)) return;
   if (has_local) facts.zone_known = false;
@@ -475,11 +514,12 @@ void Zones::choose_for_job(Facts& facts) {
 // minutes.
 void Zones::guess(Facts& facts) {
   Window utc, local;
-  each_stamp(facts, [&](const Timestamp& stamp, MemberId) {
+  each_stamp(facts, [&](const Timestamp& stamp, MemberId member) {
+    const line::Zone* own = named(member);
     if (stamp.clock == Clock::utc)
       utc.add(stamp.ns);
     else if (stamp.clock == Clock::local)
-      local.add(stamp.ns);
+      own != nullptr ? utc.add(own->utc(stamp.ns)) : local.add(stamp.ns);
   });
   if (utc.empty() || local.empty() || utc.meets(local)) return;
   Nanoseconds shift = rounded(local.high - utc.high, kHour / 2);
@@ -491,7 +531,9 @@ void Zones::guess(Facts& facts) {
 }
 
 void Zones::choose_for_members(const Facts& facts) {
-  if (of_source_.empty() && of_host_.empty() && !written_by_machines_ && !machines_noted_) return;
+  if (of_source_.empty() && of_name_.empty() && of_host_.empty() && !written_by_machines_ &&
+      !machines_noted_)
+    return;
   const line::Zone* const of_all = zone_of_all_hosts();
   const std::optional<line::Zone> of_machines =
       machines_noted_        ? machines_noted_
@@ -503,8 +545,7 @@ void Zones::choose_for_members(const Facts& facts) {
         if (accept(source)) return &zone;
       return nullptr;
     };
-    const line::Zone* zone =
-        by([&](const std::string& source) { return path_matches(source, m.path); });
+    const line::Zone* zone = named(m.id);
     if (zone == nullptr && m.host)
       zone = by([&](const std::string& source) { return short_host(source) == *m.host; });
     if (zone == nullptr)

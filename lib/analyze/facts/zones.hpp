@@ -35,6 +35,9 @@ class Zones {
   void by_faults_of_machines(Facts& facts);
   void guess(Facts& facts);
   void choose_for_members(const Facts& facts);
+  // The zone that the manifest, a note or the file's own name gives it; nullptr: none does.
+  const line::Zone* named(MemberId member) const;
+  void read_names(const Facts& facts);
   // `later`: the job would have printed long after the last line of its machines' logs, which are
   // collected when it is over.
   enum class Fit { within, later, apart };
@@ -44,6 +47,7 @@ class Zones {
   ZoneChoice job_;                                             // where nothing nearer is known
   std::map<std::string, line::Zone> of_host_;                  // what hosts say of themselves
   std::vector<std::pair<std::string, line::Zone>> of_source_;  // the manifest's timezones, notes
+  std::map<MemberId, line::Zone> of_name_;
   std::optional<Nanoseconds> written_by_job_,
       written_by_machines_;                               // offsets that the files' own times show
   std::optional<line::Zone> job_noted_, machines_noted_;  // by people
