@@ -302,6 +302,15 @@ constexpr std::string_view kExceptions[] = {"exc_info",
                                             "attributes.exception.stacktrace",
                                             "_source.error.stack_trace",
                                             "record.exception.text"};
+// Without its traceback it is one line, under whatever key: "exc": "OSError: [Errno 28] No space".
+constexpr std::string_view kErrors[] = {"error", "err", "exc", "cause", "error_message"};
+bool is_exception(std::string_view text) {
+  const std::size_t colon = text.find(": ");
+  const std::string_view name = text.substr(0, colon);
+  return colon != std::string_view::npos && std::ranges::all_of(name, [](char c) {
+           return alpha(c) || digit(c) || c == '.' || c == '_';
+         }) && (name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Failure"));
+}
 void add_exception(const nlohmann::json& object, std::string& message) {
   for (const std::string_view path : kExceptions)
     if (const nlohmann::json* found = at_path(object, path))
@@ -309,6 +318,15 @@ void add_exception(const nlohmann::json& object, std::string& message) {
         message += '\n' + lines;
         return;
       }
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_string() || value.get_ref<const std::string&>().size() > kLongestField) continue;
+    const std::string& text = value.get_ref<const std::string&>();
+    if (!text.empty() && (is_exception(text) || contains(kErrors, std::string_view(key))) &&
+        !contains(message, text)) {
+      message += '\n' + text;
+      return;
+    }
+  }
 }
 
 // What happened is a word, as structlog and home-made loggers record it, and its fields stand
