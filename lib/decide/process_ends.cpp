@@ -8,6 +8,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -39,6 +40,18 @@ bool others_came(const Walk& w, const Host& host) {
   });
 }
 
+// All ranks of one machine miss what lies on shared storage, and none of several others does: its
+// mount. Rank 0's machine may be the only one that looks.
+bool missing_for_one(const Walk& w, const Finding& f) {
+  constexpr std::size_t kSeveral = 3, kRanks = 2;
+  if (f.hosts.size() != 1 || w.incident.hosts_with_output < kSeveral || f.ranks.size() < kRanks ||
+      contains(f.ranks, Rank(0)))
+    return false;
+  const auto here = std::ranges::count_if(
+      w.incident.places, [&](const auto& place) { return place.second == f.hosts.front(); });
+  return static_cast<std::size_t>(here) == f.ranks.size();
+}
+
 // A set-up failure that one host of several reports is that host's environment.
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide) {
@@ -50,7 +63,7 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
     if (against_all) return f.hosts.front();
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
   }
-  if (!shared_path(message_of(f)).empty()) return {};  // the same for all
+  if (!shared_path(message_of(f)).empty() && !missing_for_one(w, f)) return {};  // the same for all
   const std::set<Host> alike = hosts_alike(f, c);
   const Host host = c.hosts.size() == 1 ? c.hosts.front()
                     : alike.size() == 1 ? *alike.begin()
@@ -108,14 +121,15 @@ Host wrong_clock(const Walk& w, const Finding& f) {
   return hosts.size() == 1 && w.incident.hosts > 1 ? *hosts.begin() : Host();
 }
 
-// Not all came to the meeting, and one machine alone has another setting of the kind by which
-// machines find each other.
+// One machine alone has another setting: one that leads to what failed, or, where not all came to
+// the meeting, of the kind by which machines find each other.
 const Finding* odd_setting(const Walk& w, const Finding& f) {
-  if (!f.traits.has_any({Trait::rendezvous_timeout, Trait::store_unreached})) return nullptr;
+  const bool unmet = f.traits.has_any({Trait::rendezvous_timeout, Trait::store_unreached});
   const Finding* out = nullptr;
   for (const Finding& one : w.incident.findings) {
     if (one.analysis != Analysis::drift || one.outcome != Outcome::fired ||
-        !explains_communication(one) || one.severity < Severity::warning || one.hosts.size() != 1)
+        one.severity < Severity::warning || one.hosts.size() != 1 ||
+        !(leads_to(one, f.event_class) || (unmet && explains_communication(one))))
       continue;
     if (out != nullptr && out->hosts != one.hosts) return nullptr;
     if (out == nullptr || one.severity > out->severity) out = &one;
@@ -304,7 +318,7 @@ Answer setup_failure(Walk& w) {
           places.empty() ? f.event_class : joined(places, places.size()) + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));
   for (const Host& place : places)
-    if (known_machine(w, place))
+    if (odd != nullptr || known_machine(w, place))
       target(v, {SubjectKind::host, place}, c->confidence * confidence::kPartWithoutHost,
              ids(c->findings));
   if (odd != nullptr) {
@@ -319,7 +333,9 @@ Answer setup_failure(Walk& w) {
       places.empty() || odd != nullptr ? Text() : say(Phrase::on_place, list(places)), at(c->start),
       message.empty() ? Text() : say(Phrase::quotation_after, quoted(message, 240)));
   if (odd != nullptr)
-    v.summary += say(Phrase::alone_has_setting, odd->hosts.front(), odd->why);
+    v.summary +=
+        say(leads_to(*odd, f.event_class) ? Phrase::alone_differs : Phrase::alone_has_setting,
+            odd->hosts.front(), odd->why);
   else if (!places.empty())
     next(v, NextKind::plan, say(Phrase::compare_environment, list(places)));
   advise(v, *c);

@@ -83,6 +83,8 @@ std::size_t hosts_heard(const analyze::Facts& facts) {
   for (const MemberRow& m : facts.members) hear(m.host);
   for (const RankRow& r : facts.ranks) hear(r.host);
   for (const EventRow& e : facts.events) hear(e.host);
+  for (const IdentityRow& i : facts.identities)
+    if (i.pid) hear(i.host);
   return heard.size();
 }
 

@@ -307,9 +307,10 @@ constexpr std::string_view kErrors[] = {"error", "err", "exc", "cause", "error_m
 bool is_exception(std::string_view text) {
   const std::size_t colon = text.find(": ");
   const std::string_view name = text.substr(0, colon);
-  return colon != std::string_view::npos && std::ranges::all_of(name, [](char c) {
-           return alpha(c) || digit(c) || c == '.' || c == '_';
-         }) && (name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Failure"));
+  return colon != std::string_view::npos &&
+         std::ranges::all_of(name,
+                             [](char c) { return alpha(c) || digit(c) || c == '.' || c == '_'; }) &&
+         (name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Failure"));
 }
 void add_exception(const nlohmann::json& object, std::string& message) {
   for (const std::string_view path : kExceptions)

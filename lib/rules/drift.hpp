@@ -24,8 +24,9 @@ struct DriftRule {
   std::string entity = "host";  // host gpu nic rank: whose it is
   std::string slower;   // the value that makes a job slower; "lower": of two numbers the lower one
   std::string carries;  // pattern of the names of devices that carry a job's traffic; "" = all
-  bool set_by_command = false;  // one command sets it back: the device itself is well
-  bool under_load = false;      // a job may run with it until its network is busy
+  bool set_by_command = false;        // one command sets it back: the device itself is well
+  bool under_load = false;            // a job may run with it until its network is busy
+  std::vector<std::string> leads_to;  // classes that a machine with another value prints
   std::string advice;
 };
 

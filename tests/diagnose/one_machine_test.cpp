@@ -173,5 +173,80 @@ TEST_F(OneMachine, ErrorsBetweenTheLastStepAndSrunsWordCameBeforeIt) {
   EXPECT_EQ(diagnose().step(), StepId::user_request);
 }
 
+// A console of srun -l, of which only srun's last words say where the tasks ran.
+TEST_F(OneMachine, WhereSrunSaysThatTheTasksRan) {
+  std::string console;
+  for (int task = 0; task < 32; ++task)
+    if (task / 8 != 2)
+      console += fmt::format(
+          "{0}: wk-2{1}:{2}:{2} [{3}] NCCL INFO Bootstrap : Using eth0:10.0.0.2{1}<0>\n", task,
+          task / 8, 4100 + task, task % 8);
+  for (int task = 16; task < 24; ++task)
+    console += fmt::format(
+        "{}: RuntimeError: The NVIDIA driver on your system is too old (found version 12000).\n",
+        task);
+  console += "srun: error: wk-22: tasks 16-23: Exited with exit code 1\n";
+  rewrite("job-9.out", console);
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::repair);
+  EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"wk-22"});
+}
+
+// The program's log names no machine; a table of machines shows whose driver is old.
+TEST_F(OneMachine, OfATableWhoseDriverIsOld) {
+  rewrite("train.log",
+          "2026-04-21 09:10:24,029 INFO init\n"
+          "RuntimeError: The NVIDIA driver on your system is too old (found version 12000).\n");
+  for (const char* table :
+       {"NAME       STATUS  AGE   cuda.driver-version.full  node-image\n"
+        "pool-0aq4  Ready   12d   550.90.07                 cos-113\n"
+        "pool-3kz8  Ready   12d   550.90.07                 cos-113\n"
+        "pool-9w1b  Ready   301d  525.147.05                cos-109\n"
+        "pool-5tm2  Ready   12d   550.90.07                 cos-113\n",
+        "$ clush -w pool-[0aq4,3kz8,9w1b,5tm2] \"modinfo -F version nvidia; uname -r\"\n"
+        "pool-0aq4: 550.90.07\npool-0aq4: 6.1.0\npool-3kz8: 550.90.07\npool-3kz8: 6.1.0\n"
+        "pool-9w1b: 525.147.05\npool-9w1b: 6.1.0\npool-5tm2: 550.90.07\npool-5tm2: 6.1.0\n",
+        "host | driver | image\npool-0aq4 | 550.90.07 | a\npool-3kz8 | 550.90.07 | a\n"
+        "pool-9w1b | 525.147.05 | a\npool-5tm2 | 550.90.07 | a\n"}) {
+    rewrite("nodes.txt", table);
+    const Answer a = diagnose();
+    EXPECT_EQ(a.verdict.action, Action::repair) << table;
+    EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"pool-9w1b"}) << table;
+  }
+  // Two of four are no exception.
+  rewrite("nodes.txt",
+          "host | driver | image\npool-0aq4 | 550.90.07 | a\npool-3kz8 | 525.147.05 | a\n"
+          "pool-9w1b | 525.147.05 | a\npool-5tm2 | 550.90.07 | a\n");
+  EXPECT_TRUE(diagnose().targets(SubjectKind::host).empty());
+}
+
+// What lies on shared storage is missing for all, unless all ranks of one machine miss it and none
+// of several others.
+TEST_F(OneMachine, ThatMissesWhatAllShare) {
+  for (const int from : {16, 0}) {
+    for (int host = 0; host < 4; ++host) {
+      std::string log;
+      for (int rank = 8 * host; rank < 8 * host + 8; ++rank) {
+        log += fmt::format("[rank{}]: 2026-01-29 16:20:11,000 INFO init, local rank {}\n", rank,
+                           rank % 8);
+        if (rank < from || rank >= from + 8)
+          log += fmt::format(
+              "[rank{}]: torch.distributed.DistBackendError: NCCL error: remote "
+              "process exited or there was a network error\n",
+              rank);
+        else
+          log += fmt::format(
+              "[rank{}]: FileNotFoundError: [Errno 2] No such file or directory: "
+              "'/mnt/weka/corpora/train.idx'\n",
+              rank);
+      }
+      rewrite(fmt::format("out/wk-2{}.log", host), log);
+    }
+    const Answer a = diagnose();
+    EXPECT_EQ(a.verdict.action, Action::repair);
+    EXPECT_EQ(a.targets(SubjectKind::host), from == 0 ? Hosts{} : Hosts{"wk-22"});
+  }
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test

@@ -153,6 +153,8 @@ class Resolution {
       if (i.source != kClaim) learn(i.host);
     for (const auto& c : facts_.clocks) learn(c.host);
     for (const auto& x : facts_.exits) learn(x.host);
+    for (const auto& c : facts_.configs)
+      if (c.host && !is_address(*c.host)) names_.learn(*c.host);
     for (const auto& s : facts_.series)
       if (s.host && !is_address(*s.host)) names_.learn(*s.host);
     if (facts_.manifest)
@@ -731,6 +733,15 @@ class Resolution {
     for (const auto& e : facts_.events) compare(e.task, number_of(e.rank));
     for (const auto& i : facts_.identities)
       compare(i.task, i.communicator && i.world_size != facts_.world_size ? std::nullopt : i.rank);
+    // Where a task of a log ran holds for its lines, ranks or not.
+    std::set<std::pair<MemberId, std::int64_t>> torn;
+    for (const IdentityRow* i : order_)
+      if (i->task && i->host) {
+        const std::pair key(i->place.member, *i->task);
+        const Host host = host_of(i->host, i->place).value_or(Host());
+        if (by_task_.emplace(key, host).first->second != host) torn.insert(key);
+      }
+    for (const auto& key : torn) by_task_.erase(key);
     tasks_are_ranks_ =
         differ == 0 && (agree > 0 || (facts_.world_size > 1 && highest + 1 == facts_.world_size) ||
                         a_task_each_device());
@@ -792,6 +803,10 @@ class Resolution {
     if (!row.rank && m != nullptr) row.rank = m->rank;
     if (!row.host && row.rank)
       if (const auto it = ranks_.find(*row.rank); it != ranks_.end()) row.host = it->second.host;
+    if constexpr (requires { row.task; })
+      if (!row.host && row.task)
+        if (const auto it = by_task_.find({row.place.member, *row.task}); it != by_task_.end())
+          row.host = it->second;
   }
 
   void settle_rows() {
@@ -862,6 +877,8 @@ class Resolution {
     for (const auto& host : manifest_hosts_) add_host(host);
     for (const auto& e : facts_.events) add_host(e.host);
     for (const auto& m : facts_.members) add_host(m.host);
+    for (const auto& i : facts_.identities)  // where a process of the job said who it is
+      if (i.host && i.source.starts_with("nccl")) add_host(names_.canonical(*i.host));
     for (const auto& s : facts_.series)
       if (s.host && !is_address(*s.host)) add_host(s.host);
     for (const auto& [address, host] : names_.addresses())
@@ -1006,7 +1023,8 @@ class Resolution {
   std::map<Rank, RankRow> ranks_;
   std::map<LocalKey, Rank> by_local_;
   std::map<ProcessKey, Rank> by_pid_;
-  std::optional<Host> only_;  // the one machine of the job
+  std::optional<Host> only_;                                   // the one machine of the job
+  std::map<std::pair<MemberId, std::int64_t>, Host> by_task_;  // of one log
   bool tasks_are_ranks_ = false;
 };
 

@@ -285,6 +285,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     f.why = say(Phrase::hosts_have_setting, item.values[0].hosts.size(), total, label,
                 item.values[0].value, told);
     f.confidence = confidence::kSettingMajority;
+    f.leads_to = item.rule->leads_to;
     auto& setting = std::get<SettingFacts>(f.facts);
     setting.slows = slower_alone(item, 0.95);
     setting.far_below = slower_alone(item, 0.5) && carries_traffic(item);

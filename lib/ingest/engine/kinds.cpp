@@ -17,8 +17,10 @@
 
 namespace culprit::ingest {
 
-bool labelled_rows(const Head& head);   // ingest/training/labelled_rows.cpp
-bool clock_readings(const Head& head);  // ingest/logs/clock_readings.cpp
+bool labelled_rows(const Head& head);    // ingest/training/labelled_rows.cpp
+bool clock_readings(const Head& head);   // ingest/logs/clock_readings.cpp
+bool machine_table(const Head& head);    // ingest/settings/machine_table.cpp
+bool machine_answers(const Head& head);  // ingest/settings/machine_answers.cpp
 
 namespace {
 
@@ -387,12 +389,14 @@ constexpr TextKind kKinds[] = {
     {"labelled-rows", "rows of values behind their names, of machines or devices", "rows",
      labelled_rows},
     {"clock-readings", "clocks of several machines, asked at one moment", "clocks", clock_readings},
+    {"machine-table", "tables with a row for each machine", "machines", machine_table},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
     {"word-table", "other tables: words, which are heard", "words", word_table},
     {"json-rows", "other JSON lines of numbers, and what is said among them", "", json_rows},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},
     {"nccl-log", "NCCL_DEBUG output by itself", "nccl", nccl_log},
+    {"machine-answers", "what several machines answered to a command", "answers", machine_answers},
 };
 
 bool binary(std::string_view bytes) {

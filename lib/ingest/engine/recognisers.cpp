@@ -23,7 +23,7 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
     kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
     kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows,
-    kZoneComments, kRepeatedWork, kPciRows;
+    kZoneComments, kRepeatedWork, kPciRows, kMachineAnswers, kMachineTable;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
     kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -125,6 +125,8 @@ constexpr const Recogniser* kAll[] = {
     &kOwnHeadings,
     &kPingSizes,
     &kClockReadings,
+    &kMachineAnswers,
+    &kMachineTable,
     &kZoneNotes,
     &kRdmaPortLines,
     &kInterfaces,

@@ -10,6 +10,7 @@
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
+#include "model/hostlist.hpp"
 
 namespace culprit::ingest {
 
@@ -161,6 +162,17 @@ Outcome read_exit(const TextLine& line, Reading& reading) {
   return {true};
 }
 
+// Where the tasks of a list, "1,3-5", ran.
+void put_tasks(const Host& host, const std::string& list, const Place& place, Reading& reading) {
+  constexpr std::size_t kMostTasks = 256;
+  for (const std::string& task : expand_hostlist("[" + list + "]", kMostTasks).hosts)
+    if (!task.empty() && task.size() < 9)
+      reading.sink.put(IdentityRow{.place = place,
+                                   .source = "srun exit",
+                                   .host = host,
+                                   .task = std::strtoll(task.c_str(), nullptr, 10)});
+}
+
 // srun: error: node07: tasks 1,3-5: Exited with exit code 1 · node07: task 4: Killed · Segmentation
 // fault (core dumped)
 Outcome read_srun(const TextLine& line, Reading& reading) {
@@ -169,7 +181,10 @@ Outcome read_srun(const TextLine& line, Reading& reading) {
   std::string host, tasks, how, code;
   if (!re2::RE2::PartialMatch(line.line.message, kTask, &host, &tasks, &how, &code)) return {};
   ExitRow row{.place = line.place, .time = line.line.prefix.time, .source = "srun"};
-  if (!contains(host, '[')) row.host = Host(host);  // a list names no single one
+  if (!contains(host, '[')) {  // a list names no single one
+    row.host = Host(host);
+    put_tasks(*row.host, tasks, line.place, reading);
+  }
   if (!code.empty())
     row.code = code.size() < 6 ? std::strtoll(code.c_str(), nullptr, 10) : 1;
   else if (how == "Killed" || how == "Out Of Memory")

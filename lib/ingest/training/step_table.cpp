@@ -223,7 +223,7 @@ bool sniff_step_table(const Head& head) {
           else if (role == KeyRole::time)
             axis = axis || moment(trimmed(cell), time);
           else
-            number = number || metric_number(cell, value, unit);
+            number = number || (metric_number(cell, value, unit) && is_unit(unit));
           // Under another name it may be a log whose records are rows.
           prose = prose || (!named && role != KeyRole::time && contains(trimmed(cell), ' '));
         });

@@ -1,0 +1,63 @@
+#include "ingest/settings/asked_machines.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <re2/re2.h>
+
+#include "line/header_layout.hpp"
+#include "model/contains.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostAnswers = 100'000, kLongestQuestion = 80, kLongestAnswer = 200;
+
+std::string setting_named(const std::string& question, const std::string& answer) {
+  static const re2::RE2 kDriver(R"(\d{3}\.\d{2,3}(?:\.\d{2})?)"),
+      kKernel(R"(\d+\.\d+\.\d+-\d+[\w.-]*)");
+  if (re2::RE2::FullMatch(answer, kDriver)) return "driver_version";
+  if (re2::RE2::FullMatch(answer, kKernel)) return "kernel_version";
+  return "answer." + question;
+}
+
+}  // namespace
+
+bool may_be_asked(std::string_view name) {
+  const auto part_of_name = [](unsigned char c) {
+    return isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+  };
+  return !name.empty() && name.size() <= 253 && isalpha(static_cast<unsigned char>(name[0])) != 0 &&
+         std::ranges::all_of(name, part_of_name) &&
+         std::ranges::any_of(name, [](unsigned char c) { return isdigit(c) != 0; }) &&
+         line::may_name_machine(name);
+}
+
+void AskedMachines::add(const std::string& question, std::string_view host, std::string_view answer,
+                        const Place& place) {
+  if (kept_ >= kMostAnswers) return;
+  ++kept_;
+  answers_[question.substr(0, kLongestQuestion)].push_back(
+      {std::string(host), std::string(answer.substr(0, kLongestAnswer)), place});
+}
+
+void AskedMachines::finish(Reading& reading) {
+  for (const auto& [question, answers] : answers_) {
+    std::map<std::string, std::size_t> counts;
+    std::set<std::string> hosts;
+    for (const Answer& one : answers) {
+      ++counts[one.text];
+      hosts.insert(one.host);
+    }
+    const auto usual = std::ranges::max_element(counts, {}, [](const auto& c) { return c.second; });
+    // A machine that answers twice is no row of a table.
+    if (hosts.size() != answers.size() || !nearly_all(usual->second, answers.size())) continue;
+    const std::string name = setting_named(question, usual->first);
+    for (const Answer& one : answers)
+      reading.sink.put(
+          ConfigRow{.place = one.place, .name = name, .value = one.text, .host = Host(one.host)});
+  }
+}
+
+}  // namespace culprit::ingest
