@@ -168,15 +168,22 @@ std::optional<double> step_of_parts(std::string_view text) {
   constexpr double kLeastTotal = 0.8, kMostTotal = 1.5;  // of the sum: parts overlap, or lack one
   double sum = 0, total = 0;
   int parts = 0;
+  double bare = 0, scale = 0;  // parts without a unit, and what the total's unit would make them
+  int bare_parts = 0;
   each_figure(text, measures, [&](const std::string& name, std::string_view unit, double value) {
     const double ms = value * ms_of(name, unit);
+    const bool part = rules::part_name(name).part != rules::StepPart::none;
+    if (part && unit.empty() && value >= 0 && ms_of(name, unit) == 0) bare += value, ++bare_parts;
     if (!(ms > 0)) return;
-    if (rules::part_name(name).part != rules::StepPart::none)
+    if (part)
       sum += ms, ++parts;
-    else if (rules::whole_of_step(name))
-      total = ms;
+    else if (rules::whole_of_step(name) || name == "time" || name == "dt")
+      total = ms, scale = ms_of(name, unit);
   });
+  if (parts == 0 && bare_parts >= 2) sum = bare * scale, parts = bare * scale > 0 ? bare_parts : 0;
   if (parts < 2) return std::nullopt;
+  if (bare_parts == parts && !(total >= kLeastTotal * sum && total <= kMostTotal * sum))
+    return std::nullopt;
   return total >= kLeastTotal * sum && total <= kMostTotal * sum ? total : sum;
 }
 

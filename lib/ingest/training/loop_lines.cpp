@@ -176,7 +176,8 @@ constexpr std::string_view kStepTimeWords[] = {
     "ms/step",   " s/step",   "s/iter",   "s/10it",   "s/20it",     "s/50it",     "s/100it",
     "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it", "data_time",  "data_s=",    "data_ms",
     "data_wait", "data_load", "dataload", "fwd_bwd",  "fwd+bwd",    "fwd_ms",     "fwd_time",
-    " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce"};
+    " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce",
+    "(data ",    " fwd ",     " bwd "};
 
 // It must name its step.
 constexpr std::string_view kOfSteps[] = {"step", "iter", "it ", "it="};
