@@ -51,9 +51,19 @@ Why few_warn(const Setting& s, const Finding& f, CauseKind) {
              s.incident.hosts);
 }
 
+// What it leads to was met by another machine that turned to this one.
+bool met_by_others(const Setting& s, const Finding& f) {
+  return f.hosts.size() == 1 && std::ranges::any_of(s.incident.findings, [&](const Finding& g) {
+    return g.outcome == Outcome::fired && g.analysis == Analysis::classify &&
+           leads_to(f, g.event_class) && g.host && *g.host != f.hosts.front() &&
+           line_of(g).peer.value_or("") == f.hosts.front();
+  });
+}
+
 // The bridge of a container engine has the same address on every machine: one alone may use it.
-Why on_one_only(const Setting&, const Finding& f, CauseKind) {
-  if (!f.traits.has(Trait::of_several) || f.hosts.size() >= 2) return std::nullopt;
+Why on_one_only(const Setting& s, const Finding& f, CauseKind) {
+  if (!f.traits.has(Trait::of_several) || f.hosts.size() >= 2 || met_by_others(s, f))
+    return std::nullopt;
   return say(Phrase::fault_of_several_only);
 }
 

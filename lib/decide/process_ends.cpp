@@ -61,6 +61,8 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
         known_machine(w, f.hosts.front()) && w.incident.job_hosts.size() != 1 &&
         (w.incident.job_hosts.empty() || has(w.incident.job_hosts, f.hosts.front()));
     if (against_all) return f.hosts.front();
+    if (f.traits.has(Trait::of_several) && f.hosts.size() == 1 && w.incident.hosts_heard > 2)
+      return f.hosts.front();
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
   }
   if (!shared_path(message_of(f)).empty() && !missing_for_one(w, f)) return {};  // the same for all

@@ -66,6 +66,35 @@ void HostNames::learn_addresses_in_names() {
     if (hosts.size() == 1) learn_address(address, Host(*hosts.begin()));
 }
 
+void HostNames::learn_addresses_by_number(const std::set<std::string>& addresses) {
+  constexpr std::size_t kFewest = 4;
+  using Numbered = std::map<std::int64_t, std::string>;
+  std::map<std::string, Numbered> machines, networks;  // by what stands before the number
+  std::set<std::string> twice;                         // "n7" and "n07"
+  const auto number = [&](const std::string& name, std::map<std::string, Numbered>& out) {
+    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+    if (digits == 0 || digits == name.size() || name.size() - digits > 6) return;
+    const std::string stem = name.substr(0, digits);
+    if (!out[stem].emplace(std::strtoll(name.c_str() + digits, nullptr, 10), name).second)
+      twice.insert(stem);
+  };
+  for (const auto& [name, domains] : domains_)
+    if (!is_address(Host(name))) number(name, machines);
+  for (const std::string& address : addresses)
+    if (address_.count(address) == 0) number(address, networks);
+  for (const auto& [network, of_network] : networks) {
+    const Numbered* alike = nullptr;
+    std::size_t stems = 0;
+    for (const auto& [stem, of_stem] : machines)
+      if (twice.count(stem) == 0 &&
+          std::ranges::equal(of_stem, of_network, {}, &Numbered::value_type::first,
+                             &Numbered::value_type::first))
+        alike = &of_stem, ++stems;
+    if (of_network.size() < kFewest || stems != 1 || twice.count(network) > 0) continue;
+    for (const auto& [n, address] : of_network) learn_address(address, canonical(alike->at(n)));
+  }
+}
+
 Host HostNames::by_ending(const std::string& end) const {
   const auto it = endings_.find(end);
   return it == endings_.end() ? Host() : it->second;

@@ -21,6 +21,9 @@ class HostNames {
   // "h800-10-8-33-21", "ip-172-31-45-3": clouds and sites name machines after their addresses. Of
   // private networks only: other four numbers are rows and racks.
   void learn_addresses_in_names();
+  // Addresses of one network that end in 40 to 47 beside machines whose names do, and no others:
+  // each is that machine's. One number by itself, or a part of them, is chance.
+  void learn_addresses_by_number(const std::set<std::string>& addresses);
   // "describe_node_q8zd.txt" beside gke-pool-7c1f2e90-q8zd: people keep the end of a long name.
   // Empty: no name, or several, end so. After learn_endings().
   Host by_ending(const std::string& end) const;

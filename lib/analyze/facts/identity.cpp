@@ -509,6 +509,14 @@ class Resolution {
     for (const auto& [address, hosts] : claimed)
       if (hosts.size() == 1) names_.learn_address(address, *hosts.begin());
     learn_addresses_of_files();
+    std::set<std::string> speakers;
+    const auto see = [&](const std::optional<Host>& host) {
+      if (host && is_address(*host)) speakers.insert(*host);
+    };
+    for (const auto& e : facts_.events) see(e.host);
+    for (const auto& i : facts_.identities) see(i.host);
+    for (const auto& t : facts_.tracebacks) see(t.host);
+    names_.learn_addresses_by_number(speakers);
     for (MemberRow& m : facts_.members)
       if (m.host) m.host = names_.canonical(*m.host);
   }
