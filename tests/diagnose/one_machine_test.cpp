@@ -248,5 +248,70 @@ TEST_F(OneMachine, ThatMissesWhatAllShare) {
   }
 }
 
+// A bridge has one address everywhere: it is a fault where another machine turned to it.
+TEST_F(OneMachine, WhoseBridgeAnotherTurnsTo) {
+  for (const bool met : {true, false}) {
+    for (int host = 0; host < 4; ++host) {
+      std::string log;
+      for (int gpu = 0; gpu < 8; ++gpu)
+        log += fmt::format("vm-{0}:{1}:{1} [{2}] NCCL INFO Bootstrap : Using {3}<0>\n", host,
+                           3000 + gpu, gpu,
+                           host == 2 ? "docker0:172.17.0.1" : fmt::format("ens8:10.0.0.1{}", host));
+      if (host == 1)
+        log += fmt::format(
+            "vm-1:3000:4000 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to "
+            "{}<46575> failed : Connection refused\n",
+            met ? "172.17.0.1" : "10.0.0.13");
+      rewrite(fmt::format("vm-{}/train.log", host), log);
+    }
+    const Answer a = diagnose();
+    if (met) {
+      EXPECT_EQ(a.verdict.action, Action::repair);
+      EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"vm-2"});
+    } else {
+      EXPECT_NE(a.targets(SubjectKind::host), Hosts{"vm-2"});
+    }
+  }
+}
+
+// The ranks that fail are not those of the machine that gave them its loopback address.
+TEST_F(OneMachine, WhoseOwnNameIsOnTheLoopbackAddress) {
+  for (int host = 1; host <= 4; ++host)
+    rewrite(
+        fmt::format("etc/cx-{}/hosts", host),
+        fmt::format("127.0.0.1 localhost\n{} cx-{}\n",
+                    host == 3 ? std::string("127.0.1.1") : fmt::format("10.0.0.{}", host), host));
+  rewrite("train.log",
+          "[rank0]: RuntimeError: Gloo connectFullMesh failed: Connection refused, "
+          "remote=[127.0.1.1]:51101\n");
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::repair);
+  EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"cx-3"});
+}
+
+// Ray names machines by their addresses; a fault of one is one machine's, not two.
+TEST_F(OneMachine, WhoseAddressCountsAsItsName) {
+  const auto write_bundle = [&](int first_name) {
+    std::string driver;
+    for (int i = 0; i < 4; ++i)
+      driver += fmt::format(
+          "(TrainWorker pid=5120, ip=10.9.0.{}) [rank{}]: RuntimeError: CUDA error: uncorrectable "
+          "NVLink error detected during the execution\n",
+          40 + i, i);
+    rewrite("driver.log", driver);
+    for (int i = 0; i < 4; ++i)
+      rewrite(fmt::format("journal/hx-0{}.log", first_name + i),
+              fmt::format("2025-11-11T11:49:31+0000 hx-0{} kernel: usb 1-1: new device\n",
+                          first_name + i));
+  };
+  write_bundle(40);
+  for (const std::string& host : diagnose().targets(SubjectKind::host))
+    EXPECT_TRUE(host.starts_with("hx-04")) << host;
+  std::filesystem::remove_all(std::filesystem::path(folder_) / "journal");
+  write_bundle(41);  // another row of numbers
+  for (const std::string& host : diagnose().targets(SubjectKind::host))
+    EXPECT_FALSE(host.starts_with("hx-")) << host;
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test

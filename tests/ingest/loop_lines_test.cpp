@@ -109,6 +109,17 @@ TEST(LoopLines, AUnitMayBeAName) {
   EXPECT_EQ(took("loss 2.3879, 4.47 s/step"), 4470);
 }
 
+// Parts without a unit have that of the total which they add up to.
+TEST(LoopLines, PartsAddUpToTheTime) {
+  const auto took = [](const std::string& parts) {
+    const Rows rows = read_text("2025-07-08T14:00:03 INFO step=7 " + parts + "\n");
+    return rows.progress.empty() ? std::nullopt : rows.progress[0].iteration_ms;
+  };
+  EXPECT_EQ(took("time=3.10s (data 0.02 fwd 0.95 bwd 1.70 comm 0.28)"), 3100);
+  EXPECT_EQ(took("time=907.10s (data 0.02 fwd 0.95 bwd 1.70 comm 0.28)"), std::nullopt)
+      << "since the start";
+}
+
 TEST(RankParts, ALineForEachRankOrMachine) {
   EXPECT_EQ(
       parts_of(read_text(

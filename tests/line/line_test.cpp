@@ -614,5 +614,15 @@ TEST(Export, FiguresBesideAMessageOfAStepBelongToIt) {
   EXPECT_EQ(peel(R"({"time": 1785536404500, "msg": "x", "rank": 7})").prefix.rank, Rank(7));
 }
 
+TEST(JsonRecord, KeepsItsExceptionUnderAnyKey) {
+  const std::string head =
+      R"({"ts": "2025-05-20T04:57:41Z", "lvl": "ERROR", "msg": "write failed")";
+  EXPECT_EQ(peel(head + R"(, "exc": "OSError: [Errno 28] No space left on device"})").message,
+            "write failed\nOSError: [Errno 28] No space left on device");
+  EXPECT_EQ(peel(head + R"(, "why": "torch.OutOfMemoryError: CUDA out of memory"})").message,
+            "write failed\ntorch.OutOfMemoryError: CUDA out of memory");
+  EXPECT_EQ(peel(head + R"(, "error": null, "note": "OK: all well"})").message, "write failed");
+}
+
 }  // namespace
 }  // namespace culprit::line

@@ -88,8 +88,10 @@ bool named_as_addresses(const std::string& name) {
 
 // Names on a line of the loopback's that are neither its own nor forms of the machine's, which
 // stands first: "127.0.1.1 cx-4 cx-4.example head". Who looks them up there meets itself.
-void take_others_on_loopback(std::string_view line, std::vector<std::string>& out) {
-  std::string own;
+// own: the first, which the machine then gives others as its address.
+void take_others_on_loopback(std::string_view line, std::vector<std::string>& out,
+                             std::string& own) {
+  own.clear();
   for (const std::string_view name : cells_of(line)) {
     const std::string small = lower(name);
     if (shaped_like_address(name) || small.starts_with("localhost") || small.ends_with("localhost"))
@@ -114,6 +116,7 @@ bool sniff_etc_hosts(const Head& head) {
 std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Reading& reading) {
   std::size_t hosts = 0;
   std::vector<std::string> on_loopback;
+  std::string own;
   std::optional<Place> loopback;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
@@ -126,7 +129,9 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
     }
     if (text.starts_with("127.")) {
       const std::size_t before = on_loopback.size();
-      take_others_on_loopback(text, on_loopback);
+      std::string first;
+      take_others_on_loopback(text, on_loopback, first);
+      if (!first.empty()) own = first;
       if (!loopback || on_loopback.size() > before) loopback = place;
     }
     for (const AddressEntry& entry : entries) {
@@ -142,6 +147,9 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
     reading.sink.put(
         ConfigRow{*loopback, "hosts.others_on_loopback",
                   on_loopback.empty() ? "none" : fmt::format("{}", fmt::join(on_loopback, " "))});
+  if (loopback)
+    reading.sink.put(
+        ConfigRow{*loopback, "hosts.own_name_on_loopback", own.empty() ? "no" : "yes"});
   return "";
 }
 
