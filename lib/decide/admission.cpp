@@ -54,10 +54,10 @@ Why few_warn(const Setting& s, const Finding& f, CauseKind) {
 // What it leads to was met by another machine that turned to this one.
 bool met_by_others(const Setting& s, const Finding& f) {
   return f.hosts.size() == 1 && std::ranges::any_of(s.incident.findings, [&](const Finding& g) {
-    return g.outcome == Outcome::fired && g.analysis == Analysis::classify &&
-           leads_to(f, g.event_class) && g.host && *g.host != f.hosts.front() &&
-           line_of(g).peer.value_or("") == f.hosts.front();
-  });
+           return g.outcome == Outcome::fired && g.analysis == Analysis::classify &&
+                  leads_to(f, g.event_class) && g.host && *g.host != f.hosts.front() &&
+                  line_of(g).peer.value_or("") == f.hosts.front();
+         });
 }
 
 // The bridge of a container engine has the same address on every machine: one alone may use it.
