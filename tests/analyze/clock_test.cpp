@@ -408,6 +408,26 @@ TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
       << "no whole half hours apart";
 }
 
+// The job gives up half an hour after the fault: what began to fail then, and no zone of half an
+// hour.
+TEST(Zones, AnOperationThatTimedOutFailedWhenItBegan) {
+  Bundle b;
+  const MemberId console = b.file("trainer.log");
+  EventRow& end = b.event(console, iso("2026-10-05T14:50:04"));
+  end.role = Role::cascade;
+  end.severity = Severity::distributed;
+  end.place.line = 7;
+  CollectiveSample operation;
+  operation.row.place = {console, 7, 0, 0};
+  operation.row.timeout_ms = 1'800'000;
+  b.facts.collectives.push_back(operation);
+  for (const char* host : {"fra-11", "fra-12", "fra-13"})
+    b.event(b.file(std::string(host) + "/journal.log", "kernel", host), iso("2026-10-05T12:20:03Z"))
+        .role = Role::confirmation;
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-10-05T12:50:04Z");
+}
+
 // The other way round: the kernels print no zone, and the job's output does.
 TEST(Zones, FaultsOfSeveralMachinesMeetTheEndOfTheJob) {
   const auto bundle = [](std::vector<const char*> faults) {

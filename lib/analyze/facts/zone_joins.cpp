@@ -33,6 +33,18 @@ std::string kind_of_source(const MemberRow& m) {
   return "training";
 }
 
+bool is_zone(Nanoseconds offset) {
+  constexpr Nanoseconds kHalf = kHour / 2, kQuarter = kHour / 4;
+  constexpr Nanoseconds kOdd[] = {
+      -9 * kHour - kHalf,       -3 * kHour - kHalf,       -2 * kHour - kHalf,
+      3 * kHour + kHalf,        4 * kHour + kHalf,        5 * kHour + kHalf,
+      6 * kHour + kHalf,        9 * kHour + kHalf,        10 * kHour + kHalf,
+      5 * kHour + 3 * kQuarter, 8 * kHour + 3 * kQuarter, 12 * kHour + 3 * kQuarter};
+  constexpr Nanoseconds kWesternmost = -12 * kHour;
+  return offset >= kWesternmost && offset <= kFarthestZone &&
+         (offset % kHour == 0 || std::ranges::find(kOdd, offset) != std::end(kOdd));
+}
+
 // What the daemons of the machine itself write, never a container.
 bool of_machine(const MemberRow& m) {
   static const std::set<std::string> kKinds{"kernel", "scheduler", "system", "fabric-manager",
@@ -81,8 +93,7 @@ std::optional<Nanoseconds> shift_by_processes(const Facts& facts, Clock machines
       const Nanoseconds job = one_has_year ? printed(x.time, machine) : x.time.ns;
       const Nanoseconds whole = rounded(job - machine, 30 * kMinute);
       const Nanoseconds late = job - machine - whole;
-      if (late >= -kSecond && late <= kLater && std::abs(whole) <= kFarthestZone)
-        shifts.insert(whole);
+      if (late >= -kSecond && late <= kLater && is_zone(whole)) shifts.insert(whole);
     }
   }
   return shifts.size() == 1 ? std::optional(*shifts.begin()) : std::nullopt;

@@ -11,6 +11,10 @@ namespace culprit::analyze {
 
 inline constexpr Nanoseconds kFarthestZone = 14 * kHour;
 
+// Whether clocks of some country are so far from UTC: whole hours, and the half and quarter hours
+// that exist (India, Newfoundland, Nepal...). Half an hour is a time-out more often than a zone.
+bool is_zone(Nanoseconds offset);
+
 Nanoseconds rounded(Nanoseconds value, Nanoseconds step);
 
 // As the manifest's `timezones` names sources: kernel scheduler system ... training.

@@ -225,8 +225,7 @@ bool Zones::by_twice_recorded(Facts& facts) {
     if (it == epoch.end()) continue;
     const Nanoseconds difference = t.time.ns - it->second;
     const Nanoseconds whole = rounded(difference, 15 * kMinute);
-    if (std::abs(difference - whole) < 2 * kMinute && std::abs(whole) <= kFarthestZone)
-      ++votes[whole];
+    if (std::abs(difference - whole) < 2 * kMinute && is_zone(whole)) ++votes[whole];
   }
   if (votes.empty()) return false;
   const Nanoseconds offset =
@@ -268,13 +267,30 @@ bool Zones::by_echoes(Facts& facts) {
   const auto after_effect = [](const EventRow& e) {
     return e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
   };
-  std::set<std::pair<Clock, Nanoseconds>> told;  // by the job, on its own clock
+  // By the job, on its own clock. An operation that timed out began to fail when it began: then,
+  // and not when somebody gave it up, a machine had its fault.
+  struct Failed {
+    Clock clock;
+    Nanoseconds began, given_up;
+    auto operator<=>(const Failed&) const = default;
+  };
+  std::set<Failed> told;
+  std::map<std::pair<MemberId, std::uint64_t>, Nanoseconds> timeouts;
+  for (const CollectiveSample& c : facts.collectives)
+    if (c.row.timeout_ms && *c.row.timeout_ms > 0 &&
+        *c.row.timeout_ms * (kSecond / 1000) < 24 * kHour)
+      timeouts.emplace(std::pair(c.row.place.member, c.row.place.line),
+                       *c.row.timeout_ms * (kSecond / 1000));
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if ((e.time.clock == Clock::local || e.time.clock == Clock::local_no_year) && after_effect(e) &&
         e.severity == Severity::distributed && m != nullptr && !of_machine(*m) &&
-        told.size() < kMostSources)
-      told.emplace(e.time.clock, e.time.ns / kMinute * kMinute);
+        told.size() < kMostSources) {
+      const auto timeout = timeouts.find({e.place.member, e.place.line});
+      const Nanoseconds waited = timeout == timeouts.end() ? 0 : timeout->second;
+      told.insert(
+          {e.time.clock, (e.time.ns - waited) / kMinute * kMinute, e.time.ns / kMinute * kMinute});
+    }
   }
   if (told.empty()) return false;
   std::map<Nanoseconds, std::set<std::string>> votes;   // shift -> machines
@@ -286,11 +302,13 @@ bool Zones::by_echoes(Facts& facts) {
         !of_machine(*m))
       continue;
     std::map<Nanoseconds, Nanoseconds> shifts;  // -> the moment that was told
-    for (const auto& [clock, printed] : told) {
+    for (const auto& [clock, began, given_up] : told) {
+      const bool before = e.role == Role::root || e.role == Role::confirmation;
+      const Nanoseconds printed = before ? began : given_up;
       const Nanoseconds t =
           clock == Clock::local ? printed : with_year(printed, nearest_year(printed, e.time.ns));
       const Nanoseconds shift = t - e.time.ns, whole = rounded(shift, 30 * kMinute);
-      if (std::abs(shift - whole) <= (fault ? kMinute : kNear) && std::abs(whole) <= kFarthestZone)
+      if (std::abs(shift - whole) <= (fault ? kMinute : kNear) && is_zone(whole))
         shifts.emplace(whole, t);
     }
     for (const auto& [shift, moment] : shifts)
@@ -337,8 +355,7 @@ bool Zones::by_recorders(Facts& facts) {
   const Nanoseconds window = 2 * between_lines + kSlack;
   const Nanoseconds shift = latest->last.time.ns - last_launch,
                     whole = rounded(shift, 30 * kMinute);
-  if (window > kWidest || shift - whole > kSlack || whole - shift > window ||
-      std::abs(whole) > kFarthestZone)
+  if (window > kWidest || shift - whole > kSlack || whole - shift > window || !is_zone(whole))
     return false;
   job_ = {line::Zone::fixed(whole), 0, true};
   if (whole != 0) facts.notes.push_back(say(Phrase::zone_by_recorders, utc_text(whole)));
@@ -358,7 +375,7 @@ void Zones::by_file_times(const Facts& facts) {
       continue;
     const Nanoseconds difference = c.time.ns - m->mtime_s * kSecond;
     const Nanoseconds whole = rounded(difference, 15 * kMinute);
-    if (std::abs(difference - whole) <= kClose && std::abs(whole) <= kFarthestZone)
+    if (std::abs(difference - whole) <= kClose && is_zone(whole))
       votes[of_machine(*m)][whole].insert(c.time.ns / (2 * kClose));
   }
   for (const bool machines : {false, true}) {
@@ -524,7 +541,7 @@ void Zones::guess(Facts& facts) {
   if (utc.empty() || local.empty() || utc.meets(local)) return;
   Nanoseconds shift = rounded(local.high - utc.high, kHour / 2);
   if (std::abs(shift) < 3 * kHour) shift = rounded(shift, kHour);
-  if (std::abs(shift) > kFarthestZone) return;  // times of other days: nothing to compare with
+  if (!is_zone(shift)) return;  // times of other days: nothing to compare with
   job_ = {line::Zone::fixed(shift), kGuessed, false};
   facts.zone_moved = true;
   facts.notes.push_back(say(Phrase::zones_moved));
