@@ -362,6 +362,41 @@ bool Zones::by_recorders(Facts& facts) {
   return true;
 }
 
+// A job that goes on printing makes no step from the moment on in which several machines report a
+// fault, a whole number of hours away.
+bool Zones::by_last_step(Facts& facts) {
+  constexpr std::size_t kLeastHosts = 3, kMostMoments = 10;
+  constexpr Nanoseconds kBefore = 10 * kSecond, kBehind = kMinute;
+  std::optional<Nanoseconds> last;
+  for (const ProgressSpan& p : facts.progress) {
+    const MemberRow* m = facts.member(p.member);
+    if (m == nullptr || of_machine(*m) || named(m->id) != nullptr ||
+        p.last.time.clock != Clock::local)
+      return false;
+    last = std::max(last.value_or(p.last.time.ns), p.last.time.ns);
+  }
+  if (!last) return false;
+  std::map<Nanoseconds, std::set<std::string>> votes;
+  std::set<Nanoseconds> moments;  // machines that report all the time meet anything
+  for (const EventRow& e : facts.events) {
+    const MemberRow* m = facts.member(e.place.member);
+    if (e.time.clock != Clock::utc || !e.host || m == nullptr || !of_machine(*m) ||
+        (e.role != Role::root && e.role != Role::confirmation) || e.severity < Severity::warning)
+      continue;
+    moments.insert(rounded(e.time.ns, 10 * kMinute));
+    const Nanoseconds shift = *last - e.time.ns, whole = rounded(shift, kHour);
+    if (whole - shift >= -kBefore && whole - shift <= kBehind && is_zone(whole))
+      votes[whole].insert(*e.host);
+  }
+  const Winner machines = winner(votes);
+  if (!machines.clear(kLeastHosts) || moments.size() > kMostMoments) return false;
+  job_ = {line::Zone::fixed(machines.offset), 0, true};
+  facts.notes.push_back(machines.offset == 0 ? say(Phrase::job_clock_utc)
+                                             : say(Phrase::zone_by_last_step,
+                                                   utc_text(machines.offset), machines.most));
+  return true;
+}
+
 // A log was last written when its last line was: the time that the folder or archive keeps for the
 // file, which is UTC, less that of the line is the zone. Copied files have other times, so several
 // logs must show one zone, each by itself.
@@ -519,6 +554,7 @@ void Zones::choose_for_job(Facts& facts) {
     if (c.kind == "first" || c.kind == "last") see(c.time, c.place.member);
   if (has_local && has_utc && by_echoes(facts)) return;
   if (has_local && by_recorders(facts)) return;
+  if (has_local && has_utc && by_last_step(facts)) return;
   if (has_local) facts.zone_known = false;
   if (either > 0)
     job_ = {line::Zone(), either, false};

@@ -31,6 +31,7 @@ class Zones {
   bool by_processes(Facts& facts);
   bool by_echoes(Facts& facts);
   bool by_recorders(Facts& facts);
+  bool by_last_step(Facts& facts);
   void by_file_times(const Facts& facts);
   void by_faults_of_machines(Facts& facts);
   void guess(Facts& facts);
