@@ -40,8 +40,9 @@ bool others_came(const Walk& w, const Host& host) {
   });
 }
 
-// All ranks of one machine miss what lies on shared storage, and none of several others does: its
-// mount. Rank 0's machine may be the only one that looks.
+// All ranks of one machine miss what lies on shared storage, none of several others does, and the
+// machine answers a question otherwise than they do: its mount. Without that answer it may be the
+// only one that looks.
 bool missing_for_one(const Walk& w, const Finding& f) {
   constexpr std::size_t kSeveral = 3, kRanks = 2;
   if (f.hosts.size() != 1 || w.incident.hosts_with_output < kSeveral || f.ranks.size() < kRanks ||
@@ -49,7 +50,11 @@ bool missing_for_one(const Walk& w, const Finding& f) {
     return false;
   const auto here = std::ranges::count_if(
       w.incident.places, [&](const auto& place) { return place.second == f.hosts.front(); });
-  return static_cast<std::size_t>(here) == f.ranks.size();
+  const bool answers_otherwise = std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
+    return one.analysis == Analysis::drift && one.outcome == Outcome::fired &&
+           one.subject.id.starts_with("answer.") && one.hosts == f.hosts;
+  });
+  return answers_otherwise && static_cast<std::size_t>(here) == f.ranks.size();
 }
 
 // A set-up failure that one host of several reports is that host's environment.
@@ -123,6 +128,17 @@ Host wrong_clock(const Walk& w, const Finding& f) {
   return hosts.size() == 1 && w.incident.hosts > 1 ? *hosts.begin() : Host();
 }
 
+// A table of machines lists those of others, too.
+bool of_the_job(const Walk& w, const Host& host) {
+  return w.incident.job_hosts.empty() ? known_machine(w, host) : has(w.incident.job_hosts, host);
+}
+
+// Who reports it is known: that machine and no other, unless what is reported is of somebody else.
+bool may_be_whose(const Walk& w, const Finding& f, const Host& host) {
+  const bool own = f.hosts.empty() || (f.hosts.size() == 1 && f.hosts.front() == host);
+  return of_the_job(w, host) && (own || f.traits.has(Trait::not_of_host));
+}
+
 // One machine alone has another setting: one that leads to what failed, or, where not all came to
 // the meeting, of the kind by which machines find each other.
 const Finding* odd_setting(const Walk& w, const Finding& f) {
@@ -131,7 +147,8 @@ const Finding* odd_setting(const Walk& w, const Finding& f) {
   for (const Finding& one : w.incident.findings) {
     if (one.analysis != Analysis::drift || one.outcome != Outcome::fired ||
         one.severity < Severity::warning || one.hosts.size() != 1 ||
-        !(leads_to(one, f.event_class) || (unmet && explains_communication(one))))
+        !((leads_to(one, f.event_class) && may_be_whose(w, f, one.hosts.front())) ||
+          (unmet && explains_communication(one) && of_the_job(w, one.hosts.front()))))
       continue;
     if (out != nullptr && out->hosts != one.hosts) return nullptr;
     if (out == nullptr || one.severity > out->severity) out = &one;
@@ -320,7 +337,7 @@ Answer setup_failure(Walk& w) {
           places.empty() ? f.event_class : joined(places, places.size()) + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));
   for (const Host& place : places)
-    if (odd != nullptr || known_machine(w, place))
+    if (known_machine(w, place))
       target(v, {SubjectKind::host, place}, c->confidence * confidence::kPartWithoutHost,
              ids(c->findings));
   if (odd != nullptr) {

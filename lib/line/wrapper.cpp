@@ -312,6 +312,23 @@ bool is_exception(std::string_view text) {
                              [](char c) { return alpha(c) || digit(c) || c == '.' || c == '_'; }) &&
          (name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Failure"));
 }
+// A record of an error; others tell of what was tried again, or of what a model wrote.
+bool is_of_error(const nlohmann::json& object) {
+  constexpr std::string_view kLevels[] = {"level", "lvl", "levelname", "severity", "log_level"};
+  constexpr std::string_view kErrorLevels[] = {"err",   "error", "crit",  "critical",
+                                               "fatal", "emerg", "alert", "panic"};
+  for (const std::string_view key : kLevels)
+    if (const auto at = object.find(key); at != object.end() && at->is_string()) {
+      std::string level = at->get<std::string>();
+      for (char& c : level)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+      return contains(kErrorLevels, std::string_view(level));
+    }
+  return false;
+}
+bool tells_of_before(std::string_view key) {
+  return key.starts_with("last") || key.starts_with("prev") || key.starts_with("old");
+}
 void add_exception(const nlohmann::json& object, std::string& message) {
   for (const std::string_view path : kExceptions)
     if (const nlohmann::json* found = at_path(object, path))
@@ -319,14 +336,15 @@ void add_exception(const nlohmann::json& object, std::string& message) {
         message += '\n' + lines;
         return;
       }
+  if (!is_of_error(object)) return;
   for (const auto& [key, value] : object.items()) {
-    if (!value.is_string() || value.get_ref<const std::string&>().size() > kLongestField) continue;
+    if (tells_of_before(key) || !value.is_string() ||
+        value.get_ref<const std::string&>().size() > kLongestField)
+      continue;
     const std::string& text = value.get_ref<const std::string&>();
     if (!text.empty() && (is_exception(text) || contains(kErrors, std::string_view(key))) &&
-        !contains(message, text)) {
+        !contains(message, text))
       message += '\n' + text;
-      return;
-    }
   }
 }
 

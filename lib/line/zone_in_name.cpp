@@ -14,14 +14,15 @@ namespace {
 bool capital(char c) { return c >= 'A' && c <= 'Z'; }
 
 std::optional<Nanoseconds> offset_of_word(std::string_view word) {
-  // Words and syllables of other things.
-  constexpr std::string_view kOnlyInCapitals[] = {"EST", "WET", "MST", "HST", "CDT"};
+  // Others are words, syllables and sites in small letters.
+  constexpr std::string_view kInAnyLetters[] = {"UTC", "CET", "CEST", "MEZ", "MESZ",
+                                                "PST", "PDT", "EDT",  "JST", "KST"};
   constexpr std::string_view kNever[] = {"WEST"};
   std::string upper(word);
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
   if (contains(kNever, std::string_view(upper)) ||
-      (contains(kOnlyInCapitals, std::string_view(upper)) && !std::ranges::all_of(word, capital)))
+      (!contains(kInAnyLetters, std::string_view(upper)) && !std::ranges::all_of(word, capital)))
     return std::nullopt;
   return offset_named(upper);
 }
@@ -37,8 +38,9 @@ std::optional<Zone> zone_in_name(std::string_view path) {
     at = end + 1;
     if (word.empty()) continue;
     const auto offset = number_before ? std::nullopt : offset_of_word(word);
-    number_before = word.find_first_not_of("0123456789TZ") == std::string_view::npos &&
-                    word.size() >= 4 && end < path.size() && path[end] != '/';
+    number_before = word.find_first_not_of("0123456789TZhm:") == std::string_view::npos &&
+                    word.find_first_of("0123456789") != std::string_view::npos &&
+                    end < path.size() && path[end] != '/';
     if (!offset) continue;
     if (found && *found != *offset) return std::nullopt;
     found = offset;

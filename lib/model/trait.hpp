@@ -87,6 +87,8 @@
   TRAIT(not_of_host) \
   /* a device works below its rate until somebody mends it */ \
   TRAIT(below_rate) \
+  /* what a port of the network, or a way through it, says of itself */ \
+  TRAIT(of_network) \
   /* a file is not there */ \
   TRAIT(file_missing) \
   /* what a tool prints on a machine that lacks or refuses something */ \

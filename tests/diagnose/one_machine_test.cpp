@@ -192,11 +192,15 @@ TEST_F(OneMachine, WhereSrunSaysThatTheTasksRan) {
   EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"wk-22"});
 }
 
-// The program's log names no machine; a table of machines shows whose driver is old.
+// The program's error names no machine; a table of machines shows whose driver is old.
 TEST_F(OneMachine, OfATableWhoseDriverIsOld) {
-  rewrite("train.log",
-          "2026-04-21 09:10:24,029 INFO init\n"
-          "RuntimeError: The NVIDIA driver on your system is too old (found version 12000).\n");
+  const std::string error =
+      "RuntimeError: The NVIDIA driver on your system is too old (found version 12000).\n";
+  std::string log;
+  for (const char* host : {"pool-0aq4", "pool-3kz8", "pool-9w1b", "pool-5tm2"})
+    log += fmt::format("{}:4100:4100 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.2{}<0>\n", host,
+                       host[5]);
+  rewrite("train.log", log + error);
   for (const char* table :
        {"NAME       STATUS  AGE   cuda.driver-version.full  node-image\n"
         "pool-0aq4  Ready   12d   550.90.07                 cos-113\n"
@@ -213,6 +217,15 @@ TEST_F(OneMachine, OfATableWhoseDriverIsOld) {
     EXPECT_EQ(a.verdict.action, Action::repair) << table;
     EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"pool-9w1b"}) << table;
   }
+  // A machine of which nothing else is known is in the table and not in the job.
+  rewrite("train.log", error);
+  EXPECT_TRUE(diagnose().targets(SubjectKind::host).empty());
+  rewrite("train.log", log + error);
+  // A driver that is ahead is not too old.
+  rewrite("nodes.txt",
+          "host | driver | image\npool-0aq4 | 525.147.05 | a\npool-3kz8 | 525.147.05 | a\n"
+          "pool-9w1b | 550.90.07 | a\npool-5tm2 | 525.147.05 | a\n");
+  EXPECT_TRUE(diagnose().targets(SubjectKind::host).empty());
   // Two of four are no exception.
   rewrite("nodes.txt",
           "host | driver | image\npool-0aq4 | 550.90.07 | a\npool-3kz8 | 525.147.05 | a\n"
@@ -220,10 +233,17 @@ TEST_F(OneMachine, OfATableWhoseDriverIsOld) {
   EXPECT_TRUE(diagnose().targets(SubjectKind::host).empty());
 }
 
-// What lies on shared storage is missing for all, unless all ranks of one machine miss it and none
-// of several others.
+// What lies on shared storage is missing for all, unless all ranks of one machine miss it and the
+// machine alone has not mounted it.
 TEST_F(OneMachine, ThatMissesWhatAllShare) {
-  for (const int from : {16, 0}) {
+  for (const bool asked : {true, false}) {
+    const int from = 16;
+    if (asked)
+      rewrite("mounts.txt",
+              "$ clush -w wk-[20-23] \"findmnt -no SOURCE /mnt/weka\"\nwk-20: backend1/ai\n"
+              "wk-21: backend1/ai\nwk-22: (exit 1, no output)\nwk-23: backend1/ai\n");
+    else
+      rewrite("mounts.txt", "");
     for (int host = 0; host < 4; ++host) {
       std::string log;
       for (int rank = 8 * host; rank < 8 * host + 8; ++rank) {
@@ -244,7 +264,7 @@ TEST_F(OneMachine, ThatMissesWhatAllShare) {
     }
     const Answer a = diagnose();
     EXPECT_EQ(a.verdict.action, Action::repair);
-    EXPECT_EQ(a.targets(SubjectKind::host), from == 0 ? Hosts{} : Hosts{"wk-22"});
+    EXPECT_EQ(a.targets(SubjectKind::host), asked ? Hosts{"wk-22"} : Hosts{});
   }
 }
 

@@ -621,6 +621,14 @@ TEST(JsonRecord, KeepsItsExceptionUnderAnyKey) {
             "write failed\nOSError: [Errno 28] No space left on device");
   EXPECT_EQ(peel(head + R"(, "why": "torch.OutOfMemoryError: CUDA out of memory"})").message,
             "write failed\ntorch.OutOfMemoryError: CUDA out of memory");
+  EXPECT_EQ(peel(head + R"(, "cause": "see err", "err": "OSError: [Errno 28] No space"})").message,
+            "write failed\nsee err\nOSError: [Errno 28] No space");
+  EXPECT_EQ(peel(head + R"(, "last_error": "OSError: [Errno 28] No space"})").message,
+            "write failed");
+  EXPECT_EQ(peel(R"({"ts": "2025-05-20T04:57:41Z", "lvl": "INFO", "msg": "tried again, ok", )"
+                 R"("cause": "OSError: [Errno 28] No space"})")
+                .message,
+            "tried again, ok");
   EXPECT_EQ(peel(head + R"(, "error": null, "note": "OK: all well"})").message, "write failed");
 }
 

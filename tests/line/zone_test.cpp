@@ -72,7 +72,8 @@ TEST(ZoneInName, AWordOfThePath) {
   // Words that only look like one, two zones, and the zone of a moment in the name.
   for (const std::string_view other :
        {"est/best.log", "pod-west/train.log", "WEST-3.log", "utc-to-pdt.txt",
-        "journal-20260311-1200-utc.log", "dmesg_2026-03-11T1200Z.utc.log", "utcoffset.log"})
+        "journal-20260311-1200-utc.log", "dmesg_2026-03-11T1200Z.utc.log", "utcoffset.log",
+        "kern_2026-03-11_12-30-00_UTC.log", "look_12h30_UTC.txt", "mdt/oss-mdt.log", "gmt.log"})
     EXPECT_FALSE(hours(other)) << other;
 }
 

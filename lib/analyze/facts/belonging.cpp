@@ -233,8 +233,10 @@ void place_members(Facts& facts) {
   std::ranges::copy_if(facts.progress, std::back_inserter(facts.progress_elsewhere), elsewhere);
   std::erase_if(facts.progress, elsewhere);
   for (EventRow& e : facts.events)
-    e.elsewhere = rows.elsewhere(e.place, e.host, e.rank) || rows.of_another_process(e) ||
-                  rows.of_another_machine(e);
+    // What a port of the network says of itself is in no file of the job's.
+    e.elsewhere = !e.traits.has(Trait::of_network) &&
+                  (rows.elsewhere(e.place, e.host, e.rank) || rows.of_another_process(e) ||
+                   rows.of_another_machine(e));
   for (TracebackRow& t : facts.tracebacks) t.elsewhere = rows.elsewhere(t.place, t.host, t.rank);
 }
 

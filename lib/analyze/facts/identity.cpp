@@ -116,6 +116,12 @@ class Resolution {
   }
 
  private:
+  // Where a task ran, up to a line of its log.
+  struct TaskPlace {
+    Host host;
+    std::uint64_t until = 0;
+  };
+  static constexpr std::string_view kExit = "srun exit";
   using LocalKey = std::pair<std::string, LocalRank>;       // of a host
   using ProcessKey = std::pair<std::string, std::int64_t>;  // host, pid
 
@@ -740,14 +746,20 @@ class Resolution {
     };
     for (const auto& e : facts_.events) compare(e.task, number_of(e.rank));
     for (const auto& i : facts_.identities)
-      compare(i.task, i.communicator && i.world_size != facts_.world_size ? std::nullopt : i.rank);
+      if (i.source != kExit)
+        compare(i.task,
+                i.communicator && i.world_size != facts_.world_size ? std::nullopt : i.rank);
     // Where a task of a log ran holds for its lines, ranks or not.
     std::set<std::pair<MemberId, std::int64_t>> torn;
     for (const IdentityRow* i : order_)
       if (i->task && i->host) {
         const std::pair key(i->place.member, *i->task);
         const Host host = host_of(i->host, i->place).value_or(Host());
-        if (by_task_.emplace(key, host).first->second != host) torn.insert(key);
+        // The last word on a step says nothing of the steps behind it.
+        const std::uint64_t until = i->source == kExit ? i->place.line : UINT64_MAX;
+        const auto [at, fresh] = by_task_.emplace(key, TaskPlace{host, until});
+        if (at->second.host != host) torn.insert(key);
+        if (!fresh) at->second.until = std::max(at->second.until, until);
       }
     for (const auto& key : torn) by_task_.erase(key);
     tasks_are_ranks_ =
@@ -755,7 +767,7 @@ class Resolution {
                         a_task_each_device());
     if (tasks_are_ranks_)
       for (const IdentityRow* i : order_)
-        if (i->task && i->host)
+        if (i->task && i->host && i->source != kExit)
           add_rank(Rank(*i->task), host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
   }
 
@@ -813,8 +825,9 @@ class Resolution {
       if (const auto it = ranks_.find(*row.rank); it != ranks_.end()) row.host = it->second.host;
     if constexpr (requires { row.task; })
       if (!row.host && row.task)
-        if (const auto it = by_task_.find({row.place.member, *row.task}); it != by_task_.end())
-          row.host = it->second;
+        if (const auto it = by_task_.find({row.place.member, *row.task});
+            it != by_task_.end() && row.place.line <= it->second.until)
+          row.host = it->second.host;
   }
 
   void settle_rows() {
@@ -1031,8 +1044,8 @@ class Resolution {
   std::map<Rank, RankRow> ranks_;
   std::map<LocalKey, Rank> by_local_;
   std::map<ProcessKey, Rank> by_pid_;
-  std::optional<Host> only_;                                   // the one machine of the job
-  std::map<std::pair<MemberId, std::int64_t>, Host> by_task_;  // of one log
+  std::optional<Host> only_;                                        // the one machine of the job
+  std::map<std::pair<MemberId, std::int64_t>, TaskPlace> by_task_;  // of one log
   bool tasks_are_ranks_ = false;
 };
 

@@ -183,9 +183,11 @@ void Zones::read_names(const Facts& facts) {
   for (const MemberRow& m : facts.members) {
     const auto noted = std::ranges::find_if(
         of_source_, [&](const auto& one) { return path_matches(one.first, m.path); });
-    if (noted != of_source_.end())
-      of_name_.emplace(m.id, noted->second);
-    else if (const auto zone = line::zone_in_name(m.path))
+    if (noted != of_source_.end()) of_name_.emplace(m.id, noted->second);
+    // What the manifest or the machine itself says is surer than a word of a name.
+    else if (const auto zone = line::zone_in_name(m.path);
+             zone && !(facts.manifest && !facts.manifest->timezone.empty()) &&
+             of_host_.count(name_of(m.host)) == 0)
       of_name_.emplace(m.id, *zone);
   }
   if (of_name_.empty()) return;

@@ -17,7 +17,11 @@ constexpr std::size_t kMostAnswers = 100'000, kLongestQuestion = 80, kLongestAns
 std::string setting_named(const std::string& question, const std::string& answer) {
   static const re2::RE2 kDriver(R"(\d{3}\.\d{2,3}(?:\.\d{2})?)"),
       kKernel(R"(\d+\.\d+\.\d+-\d+[\w.-]*)");
-  if (re2::RE2::FullMatch(answer, kDriver)) return "driver_version";
+  static const re2::RE2 kOfDriver(R"((?i)driver|nvidia)"),
+      kNotNow(R"((?i)target|planned|after|before|old|new|roll|limit|power|min|max)");
+  if (re2::RE2::FullMatch(answer, kDriver) && re2::RE2::PartialMatch(question, kOfDriver) &&
+      !re2::RE2::PartialMatch(question, kNotNow))
+    return "driver_version";
   if (re2::RE2::FullMatch(answer, kKernel)) return "kernel_version";
   return "answer." + question;
 }
