@@ -516,15 +516,21 @@ class Resolution {
       if (hosts.size() == 1) names_.learn_address(address, *hosts.begin());
     learn_addresses_of_files();
     std::set<std::string> speakers;
-    const auto see = [&](const std::optional<Host>& host) {
-      if (host && is_address(*host)) speakers.insert(*host);
-    };
-    for (const auto& e : facts_.events) see(e.host);
-    for (const auto& i : facts_.identities) see(i.host);
-    for (const auto& t : facts_.tracebacks) see(t.host);
+    each_speaking_address([&](const Host& address, const Place&) { speakers.insert(address); });
     names_.learn_addresses_by_number(speakers);
     for (MemberRow& m : facts_.members)
       if (m.host) m.host = names_.canonical(*m.host);
+  }
+
+  // see(address, place): lines that name who prints them by an address.
+  template <class See>
+  void each_speaking_address(const See& see) const {
+    const auto one = [&](const std::optional<Host>& host, const Place& place) {
+      if (host && is_address(*host)) see(*host, place);
+    };
+    for (const auto& e : facts_.events) one(e.host, e.place);
+    for (const auto& i : facts_.identities) one(i.host, i.place);
+    for (const auto& t : facts_.tracebacks) one(t.host, t.place);
   }
 
   // Files of several machines, in each of which the processes of one address speak, and of another
@@ -532,12 +538,8 @@ class Resolution {
   void learn_addresses_of_files() {
     constexpr std::size_t kSeveral = 3;
     std::map<MemberId, std::set<std::string>> said;
-    const auto see = [&](const std::optional<Host>& host, const Place& place) {
-      if (host && is_address(*host)) said[place.member].insert(*host);
-    };
-    for (const auto& e : facts_.events) see(e.host, e.place);
-    for (const auto& i : facts_.identities) see(i.host, i.place);
-    for (const auto& t : facts_.tracebacks) see(t.host, t.place);
+    each_speaking_address(
+        [&](const Host& address, const Place& place) { said[place.member].insert(address); });
     std::map<std::string, std::set<Host>> of;
     std::map<Host, std::set<std::string>> addresses;
     for (const auto& [member, all] : said)

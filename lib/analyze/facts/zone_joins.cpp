@@ -59,11 +59,11 @@ Nanoseconds printed(const Timestamp& t, Nanoseconds other) {
   return t.clock == Clock::local_no_year ? with_year(t.ns, nearest_year(t.ns, other)) : t.ns;
 }
 
+}  // namespace
+
 bool without_zone(const Timestamp& t) {
   return t.clock == Clock::local || t.clock == Clock::local_no_year;
 }
-
-}  // namespace
 
 std::optional<Nanoseconds> shift_by_processes(const Facts& facts, Clock machines) {
   constexpr Nanoseconds kLater = 3 * kMinute;  // launchers look at their processes now and then

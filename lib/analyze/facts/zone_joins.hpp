@@ -15,6 +15,9 @@ inline constexpr Nanoseconds kFarthestZone = 14 * kHour;
 // that exist (India, Newfoundland, Nepal...). Half an hour is a time-out more often than a zone.
 bool is_zone(Nanoseconds offset);
 
+// A date and time of day of which the text says no zone.
+bool without_zone(const Timestamp& t);
+
 Nanoseconds rounded(Nanoseconds value, Nanoseconds step);
 
 // As the manifest's `timezones` names sources: kernel scheduler system ... training.

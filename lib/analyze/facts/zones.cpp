@@ -195,9 +195,7 @@ void Zones::read_names(const Facts& facts) {
   bool all = true;
   const auto see = [&](const Timestamp& stamp, MemberId member) {
     const MemberRow* m = facts.member(member);
-    if (m == nullptr || of_machine(*m) ||
-        (stamp.clock != Clock::local && stamp.clock != Clock::local_no_year))
-      return;
+    if (m == nullptr || of_machine(*m) || !without_zone(stamp)) return;
     const line::Zone* own = named(member);
     all = all && own != nullptr && (of_outputs == nullptr || same_zone(*own, *of_outputs));
     of_outputs = own;
@@ -285,9 +283,8 @@ bool Zones::by_echoes(Facts& facts) {
                        *c.row.timeout_ms * (kSecond / 1000));
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if ((e.time.clock == Clock::local || e.time.clock == Clock::local_no_year) && after_effect(e) &&
-        e.severity == Severity::distributed && m != nullptr && !of_machine(*m) &&
-        told.size() < kMostSources) {
+    if (without_zone(e.time) && after_effect(e) && e.severity == Severity::distributed &&
+        m != nullptr && !of_machine(*m) && told.size() < kMostSources) {
       const auto timeout = timeouts.find({e.place.member, e.place.line});
       const Nanoseconds waited = timeout == timeouts.end() ? 0 : timeout->second;
       told.insert(
@@ -426,7 +423,6 @@ void Zones::by_file_times(const Facts& facts) {
 // is that end which fixed the zone, the end is no proof of the fault.
 void Zones::by_faults_of_machines(Facts& facts) {
   constexpr Nanoseconds kBefore = 3 * kMinute, kBehind = 45 * kSecond;  // transfers are retried
-  constexpr Nanoseconds kWesternmost = -12 * kHour;
   constexpr std::size_t kLeastHosts = 2;
   std::set<Nanoseconds> ends;  // of the job's outputs, and what they tell of failures
   const auto see = [&](const Timestamp& t) {
@@ -448,8 +444,7 @@ void Zones::by_faults_of_machines(Facts& facts) {
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (e.role != Role::root || e.severity < Severity::warning || !e.host || m == nullptr ||
-        !of_machine(*m) || named(m->id) != nullptr ||
-        (e.time.clock != Clock::local && e.time.clock != Clock::local_no_year))
+        !of_machine(*m) || named(m->id) != nullptr || !without_zone(e.time))
       continue;
     for (const Nanoseconds end : ends) {
       const Nanoseconds shift =
@@ -457,8 +452,7 @@ void Zones::by_faults_of_machines(Facts& facts) {
                                         : with_year(e.time.ns, nearest_year(e.time.ns, end))) -
           end;
       const Nanoseconds whole = rounded(shift, kHour);
-      if (shift - whole >= -kBefore && shift - whole <= kBehind && whole >= kWesternmost &&
-          whole <= kFarthestZone)
+      if (shift - whole >= -kBefore && shift - whole <= kBehind && is_zone(whole))
         met[whole][{e.event_class, rounded(end, 2 * kBefore)}].insert(*e.host);
     }
   }
@@ -545,7 +539,7 @@ void Zones::choose_for_job(Facts& facts) {
   bool has_utc = false;
   bool has_local = false;
   const auto see = [&](const Timestamp& time, MemberId member) {
-    const bool local = time.clock == Clock::local || time.clock == Clock::local_no_year;
+    const bool local = without_zone(time);
     has_utc = has_utc || time.clock == Clock::utc || (local && named(member) != nullptr);
     has_local = has_local || (local && named(member) == nullptr);
   };

@@ -11,6 +11,7 @@
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
+#include "rules/rule.hpp"
 
 namespace culprit::analyze {
 
@@ -30,23 +31,6 @@ std::string listed(const std::vector<Word>& words, std::size_t most = 6) {
     out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
   if (words.size() > most) out += fmt::format(" and {} more", words.size() - most);
   return out;
-}
-
-std::vector<std::int64_t> numbers_of(std::string_view version) {
-  std::vector<std::int64_t> out;
-  bool inside = false;
-  for (const char c : version.substr(0, 64)) {
-    const bool digit = c >= '0' && c <= '9';
-    if (digit && !inside) out.push_back(0);
-    if (digit) out.back() = std::min<std::int64_t>(out.back() * 10 + (c - '0'), 1'000'000'000);
-    inside = digit;
-  }
-  return out;
-}
-
-// "525.147.05" before "550.90.07": what is behind leads to errors, what is ahead does not.
-bool older(std::string_view a, std::string_view b) {
-  return std::ranges::lexicographical_compare(numbers_of(a), numbers_of(b));
 }
 
 // The rule's advice with the hosts that it is about.
@@ -303,7 +287,8 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
                 item.values[0].value, told);
     f.confidence = confidence::kSettingMajority;
     if (item.rule->compare != rules::DriftCompare::version ||
-        older(item.values[1].value, item.values[0].value))
+        rules::compare_versions(item.values[1].value, item.values[0].value) <
+            0)  // ahead leads to none
       f.leads_to = item.rule->leads_to;
     auto& setting = std::get<SettingFacts>(f.facts);
     setting.slows = slower_alone(item, 0.95);

@@ -180,11 +180,12 @@ std::optional<double> step_of_parts(std::string_view text) {
     else if (rules::whole_of_step(name) || name == "time" || name == "dt")
       total = ms, scale = ms_of(name, unit);
   });
-  if (parts == 0 && bare_parts >= 2) sum = bare * scale, parts = bare * scale > 0 ? bare_parts : 0;
+  const auto fits = [&](double of_parts) {
+    return total >= kLeastTotal * of_parts && total <= kMostTotal * of_parts;
+  };
+  if (parts == 0 && bare_parts >= 2 && bare > 0 && fits(bare * scale)) return total;
   if (parts < 2) return std::nullopt;
-  if (bare_parts == parts && !(total >= kLeastTotal * sum && total <= kMostTotal * sum))
-    return std::nullopt;
-  return total >= kLeastTotal * sum && total <= kMostTotal * sum ? total : sum;
+  return fits(sum) ? total : sum;
 }
 
 }  // namespace culprit::ingest
