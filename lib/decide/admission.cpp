@@ -20,15 +20,6 @@ bool corroborated(const Setting& s, const Finding& f, CauseKind kind) {
 
 // ---- What the job lived with
 
-// Steps without a number are no sign that it passed.
-Why ran_on(const Setting& s, const Finding& f, CauseKind kind) {
-  if (!s.moments.went_on(f) || (kind == CauseKind::numerics && s.incident.ended_not_a_number))
-    return std::nullopt;
-  return steps_after(f)
-             ? say(Phrase::steps_after_it)
-             : say(Phrase::job_went_on, human_duration(*s.incident.last_progress - *f.end));
-}
-
 // What the job prints from its beginning on, for hours, is how it runs and not what ended it.
 Why lived_with(const Setting& s, const Finding& f, CauseKind) {
   const auto& consequence = s.moments.first_consequence;
@@ -206,12 +197,20 @@ Nanoseconds widest_zone(const Setting& s) {
   return s.incident.mixed_clocks ? s.params.farthest_zone : 0;
 }
 
+// The first sign of the failure; where nothing dates one, the next step line was due and never
+// came.
+std::optional<Nanoseconds> sign_of_failure(const Setting& s) {
+  const auto& last = s.incident.last_progress;
+  const auto sign = s.first_sign();
+  return sign || !last ? sign : std::optional(*last + s.incident.step_line_interval);
+}
+
 // How far the clock of a machine's fault would be ahead of the job's for the fault to stand right
 // before the failure, where nothing tells the zone of either and that is what zones differ by.
 std::optional<Nanoseconds> in_another_zone(const Setting& s, const Finding& f) {
   constexpr Nanoseconds kStep = 30 * kMinute;
   const Nanoseconds lead = s.params.zone_lead;
-  const auto sign = s.first_sign();
+  const auto sign = sign_of_failure(s);
   if (!s.incident.zone_guessed || f.origin == Origin::any || !f.start || !sign) return std::nullopt;
   const Nanoseconds apart = *f.start - *sign;
   const Nanoseconds whole =
@@ -234,12 +233,21 @@ std::optional<Nanoseconds> long_before(const Setting& s, const Finding& f) {
   return *sign - *f.end;
 }
 
+// Steps without a number are no sign that it passed.
+Why ran_on(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!s.moments.went_on(f) || (kind == CauseKind::numerics && s.incident.ended_not_a_number))
+    return std::nullopt;
+  if (steps_after(f)) return say(Phrase::steps_after_it);
+  if (in_another_zone(s, f)) return std::nullopt;
+  return say(Phrase::job_went_on, human_duration(*s.incident.last_progress - *f.end));
+}
+
 Why behind_in_another_zone(const Setting& s, const Finding& f, CauseKind kind) {
-  if (!long_before(s, f) || corroborated(s, f, kind)) return std::nullopt;
+  if (!(long_before(s, f) || s.moments.went_on(f)) || corroborated(s, f, kind)) return std::nullopt;
   const auto ahead = in_another_zone(s, f);
   if (!ahead) return std::nullopt;
   return say(Phrase::before_failure_in_zone_behind,
-             human_duration(*s.first_sign() + *ahead - *f.start), human_duration(-*ahead));
+             human_duration(*sign_of_failure(s) + *ahead - *f.start), human_duration(-*ahead));
 }
 
 Why over_long_before(const Setting& s, const Finding& f, CauseKind kind) {

@@ -76,6 +76,55 @@ const Finding* owner_by_own_link(const Walk& w, const Finding& diag) {
   return owner;
 }
 
+// Counters of a port of that machine that grew beside those of all other ports, up to about the
+// moment in which its connections broke: a second source, which looked at the port itself. A single
+// counter grows by one now and then on any port.
+const Finding* port_went_bad(const Walk& w, const Finding& diag) {
+  constexpr Nanoseconds kLastReading = 30 * kMinute;
+  constexpr std::size_t kLeastCounters = 2;
+  const auto& broke = diag.start ? diag.start : w.incident.last_progress;
+  std::map<std::string, std::set<std::string>> counters;  // by port
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || f.analysis != Analysis::outliers ||
+        f.subject.kind != SubjectKind::nic || f.symptom != Symptom::infiniband_error ||
+        f.host != Host(diag.subject.id) || !f.start || !f.end || !broke ||
+        *f.start - f.uncertainty > *broke || *f.end + kLastReading < *broke)
+      continue;
+    counters[f.subject.id].insert(f.event_class);
+    if (counters[f.subject.id].size() == kLeastCounters) return &f;
+  }
+  return nullptr;
+}
+
+// What the one machine says of its own link that is an end of each of a few broken connections.
+const Finding* own_word_of_link(const Walk& w, const Finding& diag) {
+  const auto* broke = std::get_if<BreakFacts>(&diag.facts);
+  if (broke == nullptr || broke->alerted.size() != 1) return nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome != Outcome::ruled_out && f.analysis == Analysis::classify &&
+        f.role == Role::root && f.cause == CauseKind::network && !f.hearsay &&
+        f.host == broke->alerted.front())
+      return &f;
+  return nullptr;
+}
+
+// Its peers lost their connections to it, and a source of its own shows that its port went bad.
+Answer link_and_peers(Walk& w, const Finding& diag, const Finding& link, const Subject& machine) {
+  Verdict& v = w.verdict;
+  v.symptom = diag.symptom;
+  v.start = diag.start;
+  v.action = Action::isolate;
+  v.precision = Precision::exact;
+  target(v, machine, confidence::kLinkAndPeers, {diag.id, link.id});
+  if (link.subject.kind == SubjectKind::nic)
+    target(v, link.subject, confidence::kLinkAndPeers, {link.id});
+  v.summary = say(Phrase::connections_and_port, machine.id, at(diag.start), link.subject.id,
+                  inside(link.title));
+  drain(w, Host(machine.id), "link fails");
+  if (!link.advice.empty()) next(v, NextKind::plan, link.advice);
+  return taken(diag.why);
+}
+
 // On other machines, by the time that it did: it was taken down with them.
 bool others_had_ended(const Case& incident, const ExitFact& x) {
   return std::ranges::any_of(incident.exits, [&](const ExitFact& other) {
@@ -167,6 +216,9 @@ Answer root_diag(Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::root_diag) diag = &f;
   if (diag == nullptr) return not_enough(say(Phrase::no_peer_named));
+  if (const Finding* link = own_word_of_link(w, *diag);
+      link != nullptr && diag->outcome == Outcome::not_enough_evidence)
+    return link_and_peers(w, *diag, *link, {SubjectKind::host, *link->host});
   if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 2 &&
       w.incident.hosts > 2) {
     // One connection broke before all others: one of its two ends, which checks can tell apart.
@@ -185,9 +237,11 @@ Answer root_diag(Walk& w) {
   if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 1 &&
       diag->subject.kind == SubjectKind::host) {
     Verdict& v = w.verdict;
-    v.action = Action::investigate;
+    if (const Finding* port = port_went_bad(w, *diag))
+      return link_and_peers(w, *diag, *port, diag->subject);
     v.symptom = diag->symptom;
     v.start = diag->start;
+    v.action = Action::investigate;
     v.precision = Precision::candidates;
     target(v, diag->subject, confidence::kBrokeFirstUnseen, {diag->id});
     const auto* broke = std::get_if<BreakFacts>(&diag->facts);
@@ -224,6 +278,8 @@ Answer root_diag(Walk& w) {
     if (!link->advice.empty()) next(v, NextKind::plan, link->advice);
     return taken(diag->why);
   }
+  if (const Finding* port = port_went_bad(w, *diag))
+    return link_and_peers(w, *diag, *port, diag->subject);
   target(v, diag->subject, diag->confidence, {diag->id});
   v.summary = diag->subject.kind == SubjectKind::network_switch
                   ? say(Phrase::connections_cross_switch, diag->subject.id)

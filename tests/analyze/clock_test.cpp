@@ -190,6 +190,37 @@ TEST(BootTimes, UptimeWithATimeOfDay) {
   EXPECT_EQ(b.when(0), "2026-03-07T09:15:00Z");
 }
 
+TEST(TimesOfDay, GetTheDayThatIsNearestToTheDatedFiles) {
+  const auto at = [](int hour, int minute) {
+    return Timestamp{Clock::local_no_date, hour * kHour + minute * kMinute, kSecond};
+  };
+  Bundle b;
+  const MemberId dated = b.file("train.log"), console = b.file("console.log"),
+                 elapsed = b.file("bar.log");
+  const auto line = [&](MemberId member, std::uint64_t offset, Timestamp time) {
+    b.event(member, time).place.offset = offset;
+  };
+  line(console, 0, at(22, 50));
+  line(console, 10, at(23, 59));
+  line(console, 20, at(0, 10));
+  line(console, 15, at(23, 58));
+  line(elapsed, 0, at(0, 1));
+  b.event(dated, iso("2026-03-07T00:09:00Z")).severity = Severity::distributed;
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-06T22:50:00Z");
+  EXPECT_EQ(b.when(1), "2026-03-06T23:59:00Z");
+  EXPECT_EQ(b.when(2), "2026-03-07T00:10:00Z");
+  EXPECT_EQ(b.when(3), "2026-03-06T23:58:00Z");
+  EXPECT_EQ(b.when(4), "-") << "it counts from the start of something";
+}
+
+TEST(TimesOfDay, StayWithoutADayWhereNothingPrintsADate) {
+  Bundle b;
+  b.event(b.file("console.log"), {Clock::local_no_date, 10 * kHour, kSecond});
+  b.resolve();
+  EXPECT_EQ(b.when(0), "-");
+}
+
 TEST(ExactDistance, OfTwoLinesOfOneBootClock) {
   Bundle b;
   const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");

@@ -112,5 +112,58 @@ TEST_F(LinkDown, AnErrorThatEndsEveryRankIsAFailure) {
   EXPECT_TRUE(a.targets(SubjectKind::host).empty());
 }
 
+// Two peers that lost a machine are too few to tell which end is at fault; its own card tells.
+TEST_F(LinkDown, TheEndThatSpeaksOfItsOwnPort) {
+  const auto console = [](const std::string& own) {
+    std::string out;
+    for (int k = 0; k < 10; ++k)
+      out += fmt::format("13:55:{:02} [pq-101:0] step {} loss=2.1 step_time=1.0s\n", k + 10, k + 3);
+    for (const char* host : {"pq-103", "pq-105"})
+      out += fmt::format(
+          "{}:77:91 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer "
+          "10.60.3.104<40980> with status=12 opcode=129 len=0 vendor err 129 hca mlx5_3\n",
+          host);
+    return out + own;
+  };
+  const std::string port =
+      "pq-104:77:91 [3] transport/net_ib.cc:94 NCCL WARN NET/IB : mlx5_3:1 Got async event : port "
+      "error\n";
+  rewrite("console.txt", console(port));
+  Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::isolate) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.targets(SubjectKind::host), std::vector<std::string>{"pq-104"});
+  rewrite("console.txt", console(""));
+  a = diagnose();
+  EXPECT_NE(a.verdict.action, Action::isolate);
+}
+
+// The counters of a port are a second source beside the peers that lost the machine.
+TEST_F(LinkDown, CountersOfThePortOfTheEndThatAllLost) {
+  const auto bundle = [&](const std::string& bad) {
+    std::string console, counters = "time(JST),host,device,symbol_error,link_downed\n";
+    for (int k = 0; k < 60; ++k)
+      console += fmt::format("[2026-03-02 05:{:02}:00] step {} loss=2.1 step_time=60.0s\n", k, k);
+    for (const char* host : {"pq-101", "pq-103", "pq-105"})
+      console += fmt::format(
+          "{}:77:91 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer "
+          "pq-104-r3<40980> with status=12 opcode=129 len=0 vendor err 129 hca mlx5_3\n",
+          host);
+    for (int k = 0; k < 60; k += 2)
+      for (int host = 101; host <= 108; ++host) {
+        const bool grows = fmt::format("pq-{}", host) == bad && k > 20;
+        counters += fmt::format("14:{:02}:00,pq-{},mlx5_3,{},{}\n", k, host,
+                                grows ? 900 * (k - 20) : 0, grows ? (k - 20) / 8 : 0);
+      }
+    rewrite("console.txt", console);
+    rewrite("ib_counters.csv", counters);
+    rewrite("sys/pq-104.log", "Mar  2 05:00:00 pq-104 systemd[1]: Started Session 12.\n");
+  };
+  bundle("pq-104");
+  const Answer a = diagnose();
+  EXPECT_EQ(a.verdict.action, Action::isolate) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.targets(SubjectKind::host), std::vector<std::string>{"pq-104"});
+  EXPECT_EQ(a.targets(SubjectKind::nic), std::vector<std::string>{"pq-104/mlx5_3"});
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test

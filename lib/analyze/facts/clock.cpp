@@ -12,6 +12,7 @@
 #include <re2/re2.h>
 
 #include "analyze/facts/boot_times.hpp"
+#include "analyze/facts/days.hpp"
 #include "analyze/facts/earlier_runs.hpp"
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/scheduler_job.hpp"
@@ -390,7 +391,7 @@ SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
 }
 
 // The times of all rows, as their printed times give them.
-void resolve_rows(Facts& facts, const ClockMap& map) {
+void resolve_rows(Facts& facts, const ClockMap& map, const std::map<MemberId, FirstDay>& days) {
   Nanoseconds ignored = 0;
   for (auto& e : facts.events) {
     e.time_ns = map.utc(e.time, e.host, e.place.member, e.uncertainty);
@@ -419,15 +420,25 @@ void resolve_rows(Facts& facts, const ClockMap& map) {
     if (c.kind == "first" && timeless.count(c.place.member) > 0)
       if (const auto t = map.utc(c.time, {}, c.place.member, ignored))
         facts.log_starts.emplace(c.place.member, std::pair(c.place.offset, *t));
+  const auto know = [&](const SeriesRow& s, Nanoseconds offset) {
+    facts.member_clocks.insert(
+        std::ranges::upper_bound(facts.member_clocks, std::pair(s.member, s.clock), {},
+                                 member_and_clock),
+        {s.member, s.clock, offset});
+  };
   for (const auto& s : facts.series) {
     if (s.clock == Clock::utc || facts.clock_offset(s.member, s.clock)) continue;
+    if (const auto day = days.find(s.member);
+        s.clock == Clock::local_no_date && day != days.end()) {
+      const FirstDay& first = day->second;
+      if (const auto offset = map.offset(first.clock, first.midnight, s.member))
+        know(s, first.midnight + *offset);
+      continue;
+    }
     // The job's own days: an offset differs between summer and winter.
     if (const auto offset = map.offset(s.clock, map.reference().value_or(0), s.member);
         offset && s.clock == Clock::local)
-      facts.member_clocks.insert(
-          std::ranges::upper_bound(facts.member_clocks, std::pair(s.member, s.clock), {},
-                                   member_and_clock),
-          {s.member, s.clock, *offset});
+      know(s, *offset);
   }
 }
 
@@ -561,8 +572,9 @@ std::map<Host, Nanoseconds> last_snapshots(const Facts& facts, const ClockMap& m
 }  // namespace
 
 void resolve_clocks(Facts& facts) {
+  const std::map<MemberId, FirstDay> days = date_times_of_day(facts);
   const ClockMap map(facts);
-  resolve_rows(facts, map);
+  resolve_rows(facts, map, days);
   mend_clocks_by_words(facts);
   mend_clocks_by_steps(facts);
   mend_host_clocks(facts);

@@ -21,6 +21,16 @@ std::string address_with_dashes(std::string name) {
   return name;
 }
 
+// "gpu-a17-ib2", "gpu-a17-rail3": the name that a network of its own gives to a machine. The length
+// of the machine's name; npos: none.
+std::size_t machine_of_interface(const std::string& name) {
+  static const re2::RE2 kInterface(
+      R"(.+?([-_.](?:r|rail|ib|roce|rdma|hca|nic|eth|opa|hsn)\d{0,2}))");
+  std::string end;
+  if (!re2::RE2::FullMatch(name, kInterface, &end)) return std::string::npos;
+  return name.size() - end.size();
+}
+
 }  // namespace
 
 Host HostNames::canonical(const std::string& name) const {
@@ -31,7 +41,10 @@ Host HostNames::canonical(const std::string& name) const {
   if (const auto it = address_.find(address_with_dashes(small)); it != address_.end())
     return it->second;
   const auto it = domains_.find(small);
-  if (it != domains_.end() && it->second.size() > 1) return Host(name);
+  if (it != domains_.end()) return it->second.size() > 1 ? Host(name) : small;
+  if (const std::size_t end = machine_of_interface(small);
+      end != std::string::npos && domains_.count(small.substr(0, end)) > 0)
+    return Host(small.substr(0, end));
   return small;
 }
 

@@ -202,7 +202,8 @@ class Training {
 
 // Hosts that report a link of their own which went down, and not that it came back: just before the
 // first connection broke, or, without a time, of the adapter that connections broke on.
-std::set<Host> hosts_with_open_link(const std::vector<Edge>& edges,
+// Of the adapter, too, where nothing tells the zone of the times: whole half hours are none.
+std::set<Host> hosts_with_open_link(const Facts& facts, const std::vector<Edge>& edges,
                                     const std::vector<Signal>& signals) {
   constexpr Nanoseconds kRetried = 2 * kMinute, kBehind = 5 * kSecond;
   std::optional<Nanoseconds> broke;
@@ -218,7 +219,8 @@ std::set<Host> hosts_with_open_link(const std::vector<Edge>& edges,
       continue;
     const bool then = !s.alerts.empty() && s.end && broke && *s.end >= *broke - kRetried &&
                       *s.end <= *broke + kBehind;
-    const bool same = !(s.end && broke) && s.nic && adapters.count(*s.nic) > 0;
+    const bool no_moment = !(s.end && broke) || (!facts.zone_known && zones_apart(*s.end, *broke));
+    const bool same = no_moment && s.nic && adapters.count(*s.nic) > 0;
     if (then || same) out.insert(*s.host);
   }
   return out;
@@ -266,7 +268,7 @@ bool number_tells(const Facts& facts, const Host& host, const std::string& addre
 // address's.
 void name_by_those_who_lost_it(const Facts& facts, std::vector<Edge>& edges,
                                const std::vector<Signal>& signals) {
-  const std::set<Host> down = hosts_with_open_link(edges, signals);
+  const std::set<Host> down = hosts_with_open_link(facts, edges, signals);
   std::set<Host> reporters;
   std::map<Host, std::set<Host>> named;
   for (const Edge& e : edges) {
@@ -333,10 +335,17 @@ Host leading(const Burst& burst) {
 
 // Hosts that report a link of their own which stays down, a minority of the ends, when each broken
 // connection has one of them at an end. However uncertain their clocks are, these two accounts are
-// of one event.
-std::vector<Host> alerted(const Burst& burst, const std::vector<Signal>& signals) {
-  std::set<Host> down, met;
-  if (burst.edges.size() < kLeastOfBurst) return {};
+// of one event. down: those that say so of the very adapter or moment.
+std::vector<Host> alerted(const Burst& burst, std::set<Host> down,
+                          const std::vector<Signal>& signals) {
+  std::set<Host> met;
+  if (burst.edges.size() < kLeastOfBurst) {
+    // Too few to single one out: that of which others say it, and it itself.
+    const auto& [touches, host] = burst.ranked.front();
+    const bool own = touches == burst.edges.size() && down.count(host) > 0;
+    return own && witnesses(burst, host) >= kLeastWitnesses ? std::vector<Host>{host}
+                                                            : std::vector<Host>{};
+  }
   for (const Signal& s : signals)
     if (s.host && s.meaning.cause == CauseKind::network && s.meaning.role == Role::root &&
         s.meaning.severity == Severity::critical && s.takes_part() &&
@@ -510,7 +519,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
 
   if (names_switch(facts, burst, f)) return {f};
   names_nobody(burst, f);
-  if (BreakFacts known{false, leading(burst), alerted(burst, signals)};
+  if (BreakFacts known{false, leading(burst),
+                       alerted(burst, hosts_with_open_link(facts, edges, signals), signals)};
       !known.most.empty() || !known.alerted.empty())
     f.facts = std::move(known);
   if (stands_out(burst, params)) {

@@ -46,6 +46,14 @@ const char* short_decimal(const char* at, const char* end, double& value) {
   return at;
 }
 
+// A time of day behind another: half a day back is the next day. Both count from the midnight
+// before the first one.
+Nanoseconds after(const std::optional<Nanoseconds>& last, Nanoseconds time_of_day) {
+  if (!last) return time_of_day;
+  const Nanoseconds today = *last / kDay * kDay + time_of_day;
+  return today + 12 * kHour < *last ? today + kDay : today;
+}
+
 }  // namespace
 
 SeriesBook::Index SeriesBook::series(const SeriesRow& key) {
@@ -69,6 +77,14 @@ void SeriesBook::add(Index index, std::int64_t step, std::int64_t time_ns, doubl
     dated_ = true;
     reading.sink.put(
         ClockRow{place, Timestamp{open.key.clock, time_ns, kSecond}, {}, 0, {}, "sample"});
+  }
+  if (open.key.clock == Clock::local_no_date && time_ns != kNoValue) {
+    time_ns = after(open.last_of_day, time_ns);
+    open.last_of_day = time_ns;
+    last_of_day_ = {place,   Timestamp{Clock::local_no_date, time_ns % kDay, kSecond}, {}, 0, {},
+                    "sample"};
+    if (!dated_) reading.sink.put(*last_of_day_);
+    dated_ = true;
   }
   open.samples.push_back({step, time_ns, static_cast<std::int64_t>(place.line),
                           static_cast<std::int64_t>(place.offset), value});
@@ -152,6 +168,7 @@ std::optional<SeriesId> SeriesBook::share_axis(const Open& open) {
 
 void SeriesBook::finish(Reading& reading) {
   for (Open& open : open_) flush(open, reading);
+  if (last_of_day_) reading.sink.put(*last_of_day_);
   open_.clear();
   index_.clear();
   buffered_ = 0;

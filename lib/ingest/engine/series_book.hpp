@@ -24,7 +24,8 @@ class SeriesBook final : public Kept {
   Index series(const SeriesRow& key);
 
   // One sample. step and time: kNoValue when the record gives none. A value that is not a number is
-  // kept as NaN; one that is missing (blank, N/A) is not to be added.
+  // kept as NaN; one that is missing (blank, N/A) is not to be added. Times of day without a date
+  // are kept from the midnight before the first of the series.
   void add(Index index, std::int64_t step, std::int64_t time_ns, double value, const Place& place,
            Reading& reading);
 
@@ -39,8 +40,9 @@ class SeriesBook final : public Kept {
     SeriesRow key;
     SeriesId id = 0;  // 0: the sink has not met it
     Place first;
-    std::uint32_t chunks = 0;     // that the sink has
-    std::vector<Sample> samples;  // side by side: one append a sample instead of five
+    std::uint32_t chunks = 0;                // that the sink has
+    std::vector<Sample> samples;             // side by side: one append a sample instead of five
+    std::optional<Nanoseconds> last_of_day;  // of times without a date, see after()
   };
   // The columns of a chunk that others may share.
   struct Axis {
@@ -58,6 +60,7 @@ class SeriesBook final : public Kept {
   std::size_t next_axis_ = 0;
   std::size_t buffered_ = 0;
   bool dated_ = false;
+  std::optional<ClockRow> last_of_day_;
 };
 
 // A cell of a metric file as a number: "98", "98 %", "592.74 W", "1.5e+09", "NaN", "+Inf". `rest`

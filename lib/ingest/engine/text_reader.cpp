@@ -155,9 +155,7 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
       days_.begin(time);
     else
       days_.place(time);
-    if (time.clock != Clock::utc && time.clock != Clock::local &&
-        time.clock != Clock::local_no_year)
-      continue;
+    if (time.clock == Clock::none || time.clock == Clock::boot) continue;
     Place place{member_, lines_, bytes_, 0};
     if (first) {
       place.line = n + 1;

@@ -6,7 +6,10 @@
 // export that is not thinned out they repeat the value, and they are not read.
 #include <algorithm>
 #include <map>
+#include <cstdlib>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "ingest/engine/port_errors.hpp"
 #include "ingest/engine/record_text.hpp"
@@ -42,6 +45,12 @@ bool each_cell(std::string_view line, char separator, Each each) {
     each(column++, cell.text);
   }
   return true;
+}
+
+// "+09:00", "-03:30"
+std::string offset_text(Nanoseconds offset) {
+  const Nanoseconds minutes = std::abs(offset) / kMinute;
+  return fmt::format("{}{:02}:{:02}", offset < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
 // "%", "MiB"; what follows the first number of a date or a version is none.
@@ -248,7 +257,7 @@ class StepTableReader final : public RecordReader {
  private:
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
-    if (layout_.columns.empty()) return line::remark(raw) ? Outcome{} : header(raw);
+    if (layout_.columns.empty()) return line::remark(raw) ? Outcome{} : header(raw, place, reading);
     if (trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) {
@@ -265,14 +274,19 @@ class StepTableReader final : public RecordReader {
     return {true};
   }
 
-  Outcome header(std::string_view raw) {
+  Outcome header(std::string_view raw, const Place& place, Reading& reading) {
     layout_ = layout_of(raw, base_);
     header_ = raw;
     if (layout_.several_runs) rows_ = StepRows("");  // steps of several runs are nobody's progress
     text_.resize(layout_.columns.size());
-    for (StepColumn& column : layout_.columns)
+    for (StepColumn& column : layout_.columns) {
       if (column.kind == StepColumn::Kind::value)
         column.slot = rows_.slot(column.name, {}, column.labels);
+      // Of times of day: dates of a zone are UTC at once.
+      if (column.offset && column.meaning.role == KeyRole::time)
+        reading.sink.put(ConfigRow{
+            place, "timezone.file[" + reading.path + "]", offset_text(*column.offset), {}, {}});
+    }
     return {true};
   }
 
