@@ -97,11 +97,14 @@ class StepClock {
       if (steps.time[i] != kNoValue) at_.emplace_back(steps.time[i], steps.iteration[i]);
     sort_rows(at_);
   }
-  std::int64_t step_of(const SeriesPoints& points, std::size_t i) const {
+  // offset: of the clock of the series; none: its times are tied to nothing.
+  std::int64_t step_of(const SeriesPoints& points, std::size_t i,
+                       std::optional<Nanoseconds> offset) const {
     if (i < points.steps.size() && points.steps[i] != kNoValue) return points.steps[i];
     const std::int64_t time = i < points.times.size() ? points.times[i] : kNoValue;
-    const auto after = std::ranges::upper_bound(at_, std::pair(time, kLast));
-    return time == kNoValue || after == at_.begin() ? kNoValue : std::prev(after)->second;
+    if (time == kNoValue || !offset) return kNoValue;
+    const auto after = std::ranges::upper_bound(at_, std::pair(time + *offset, kLast));
+    return after == at_.begin() ? kNoValue : std::prev(after)->second;
   }
 
  private:
@@ -127,6 +130,7 @@ std::vector<analyze::PartSeries> parts_of(
     if (!rank) continue;
     const SeriesPoints points = db.points(s->id);
     if (points.size() == 0) continue;
+    const auto offset = facts.clock_offset(s->member, s->clock);
     analyze::PartSeries& part = found[{*rank, s->name}];
     if (part.ms.empty()) {
       part.rank = *rank;
@@ -134,7 +138,7 @@ std::vector<analyze::PartSeries> parts_of(
       part.ms.assign(iterations.size(), kNoFigure);
     }
     for (std::size_t i = 0; i < points.size(); ++i)
-      if (const auto at = index.find(clock.step_of(points, i)); at != index.end())
+      if (const auto at = index.find(clock.step_of(points, i, offset)); at != index.end())
         part.ms[at->second] = points.values[i] * units.ms(*s);
   }
   std::vector<analyze::PartSeries> out;
@@ -196,10 +200,11 @@ void tell_places(const store::Database& db, const analyze::Facts& facts, const T
     if (s.name != part || m == nullptr || m->duplicate_of != 0 || tellers.of(facts, s) != rank)
       continue;
     const SeriesPoints points = db.points(s.id);
+    const auto offset = facts.clock_offset(s.member, s.clock);
     // The first and the last that it tells of within these steps.
     std::vector<std::size_t> within;
     for (std::size_t i = 0; i < points.lines.size(); ++i)
-      if (const std::int64_t step = clock.step_of(points, i);
+      if (const std::int64_t step = clock.step_of(points, i, offset);
           step >= first && step <= last && points.lines[i] > 0)
         within.push_back(i);
     if (within.size() > 2) within = {within.front(), within.back()};
@@ -207,8 +212,8 @@ void tell_places(const store::Database& db, const analyze::Facts& facts, const T
       out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]),
                                     static_cast<std::uint64_t>(points.offsets[i]), 0},
                                    fmt::format("{}", points.values[i])));
-      out.back().reading =
-          fmt::format("{} of {} in step {}", s.name, tellers.name(rank), clock.step_of(points, i));
+      out.back().reading = fmt::format("{} of {} in step {}", s.name, tellers.name(rank),
+                                       clock.step_of(points, i, offset));
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "rules/metrics.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -192,6 +193,28 @@ std::string normal_metric_name(std::string_view metric, std::string* unit) {
   return out;
 }
 
+namespace {
+
+struct UnitEnding {
+  std::string_view ending, unit;
+};
+// As tables write the unit of a column behind its name: "temp_c", "mem_used_gib".
+constexpr UnitEnding kUnitEndings[] = {
+    {"_c", "C"},           {"_celsius", "C"}, {"_w", "W"},     {"_watts", "W"}, {"_mhz", "MHz"},
+    {"_pct", "%"},         {"_percent", "%"}, {"_bytes", "B"}, {"_kb", "KB"},   {"_mb", "MB"},
+    {"_gb", "GB"},         {"_kib", "KiB"},   {"_mib", "MiB"}, {"_gib", "GiB"}, {"_gbps", "Gbit/s"},
+    {"_gbit_s", "Gbit/s"}, {"_ms", "ms"}};
+
+// The name without its unit, and the unit; nothing for a name that has none.
+std::optional<std::pair<std::string, std::string_view>> without_unit(const std::string& normal) {
+  for (const UnitEnding& one : kUnitEndings)
+    if (normal.size() > one.ending.size() && normal.ends_with(one.ending))
+      return std::pair(normal.substr(0, normal.size() - one.ending.size()), one.unit);
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& file) {
   CULPRIT_TRY(document, schema::parse_strict(text, file));
   static const json kSchema = parse_json(schema::text("metrics-v1.json"));
@@ -260,11 +283,22 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   for (const auto& [exact, alias] : out.exact_) ++ways[joined(exact)];
   for (const auto& [exact, alias] : out.exact_)
     if (ways[joined(exact)] == 1) out.joined_.emplace(joined(exact), alias);
+  out.learn_bare_names();
   const auto fixed = [](const Alias& a) {
     return a.name.size() - static_cast<std::size_t>(std::ranges::count(a.name, '*'));
   };
   sort_rows(out.patterns_, [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
   return out;
+}
+
+// Of names that hold their unit what stands before it, for tables in another unit.
+void Catalogue::learn_bare_names() {
+  std::map<std::string, std::set<std::size_t>> stems;
+  for (const auto& [exact, alias] : exact_)
+    if (const auto bare = without_unit(exact)) stems[bare->first].insert(alias.metric);
+  for (const auto& [exact, alias] : exact_)
+    if (const auto bare = without_unit(exact); bare && stems[bare->first].size() == 1)
+      bare_.emplace(bare->first, alias);
 }
 
 const Catalogue& Catalogue::built_in() {
@@ -301,6 +335,15 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
       if (normal.ends_with(summary))
         return find(std::string_view(normal).substr(0, normal.size() - summary.size()),
                     unit.empty() ? std::string_view(printed) : unit);
+  // In the unit that the name itself tells.
+  if (alias == nullptr)
+    if (const auto bare = without_unit(normal)) {
+      const auto exact = exact_.find(bare->first), other = bare_.find(bare->first);
+      alias = exact != exact_.end()  ? &exact->second
+              : other != bare_.end() ? &other->second
+                                     : nullptr;
+      if (unit.empty()) unit = bare->second;
+    }
   // What a counter grew by since the row before is its rate, in a unit of the table's own.
   if (alias == nullptr)
     for (const std::string_view growth : {"_delta", "_diff", "_rate", "_per_s", "_per_sec"})

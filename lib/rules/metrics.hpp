@@ -64,7 +64,7 @@ class Catalogue {
   // `metric` as a program prints it; a unit in brackets behind it ("power.draw [W]") counts when
   // `unit` is "". A unit that does not fit the metric is as if the name were not known. Exact names
   // win over patterns, and of patterns the one with most fixed characters. A name that only differs
-  // in where words are cut is known, too.
+  // in where words are cut is known, too, and one that ends with another unit of the same quantity.
   std::optional<MetricMatch> find(std::string_view metric, std::string_view unit = {}) const;
   const std::vector<Metric>& metrics() const { return metrics_; }
 
@@ -82,14 +82,18 @@ class Catalogue {
   };
   template <class Archive, MaybeConst<Catalogue> T>
   friend void each_field(Archive& archive, T& catalogue) {
-    archive(catalogue.metrics_, catalogue.exact_, catalogue.joined_, catalogue.patterns_);
+    archive(catalogue.metrics_, catalogue.exact_, catalogue.joined_, catalogue.bare_,
+            catalogue.patterns_);
   }
+
+  void learn_bare_names();
 
   std::vector<Metric> metrics_;
   std::map<std::string, Alias, std::less<>> exact_;
   std::map<std::string, Alias, std::less<>>
       joined_;  // without '_': Tcp_RetransSegs and tcp_retrans_segs; those that stay unique
-  std::vector<Alias> patterns_;  // most fixed characters first
+  std::map<std::string, Alias, std::less<>> bare_;  // without the unit that ends the name
+  std::vector<Alias> patterns_;                     // most fixed characters first
 };
 
 // Answers of a catalogue, each looked for once: a job has a hundred thousand series of few names.

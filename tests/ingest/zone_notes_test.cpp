@@ -53,8 +53,14 @@ TEST(ZoneNotes, WhoCopiedAFileAndWhenIsAnotherMatter) {
     EXPECT_EQ(noted(note).find("timezone.file"), std::string::npos) << note;
 }
 
-TEST(ZoneNotes, WhatIsOfNobodyOrOfBothIsLeftOut) {
-  EXPECT_EQ(noted("the job and its hosts print EST\n"), "");
+TEST(ZoneNotes, OfBothWhereOneCountsThemUp) {
+  for (const char* note : {"the job and its hosts print EST\n", "console + kern.log is EST\n"})
+    EXPECT_NE(noted(note).find("timezone.job=-05:00 timezone.machines=-05:00 "), std::string::npos)
+        << note;
+}
+
+TEST(ZoneNotes, WhatIsOfNobodyIsLeftOut) {
+  EXPECT_EQ(noted("hosts of the job print EST\n"), "");
   EXPECT_EQ(noted("collected at 12:31 UTC on a Monday\n"), "");
   EXPECT_EQ(noted("it began at 12:31 UTC, and the job died\n"), "");
 }

@@ -69,6 +69,8 @@ struct GatheredEntity {
 // A search for what lasts needs more of either.
 constexpr std::size_t kFewReadings = 4;
 constexpr Nanoseconds kShortLook = 10 * kMinute;
+// Or who looked so seldom that what began a while ago shows in a sample or two.
+constexpr Nanoseconds kSeldom = 10 * kMinute;
 
 // The bits of NVML's mask of clock event reasons that lower clocks (nvml.h,
 // nvmlClocksEventReason*), by the names that nvidia-smi gives them as columns of their own.
@@ -109,10 +111,15 @@ std::vector<const SeriesRow*> series_by_member(const Facts& facts) {
 }
 
 // The metric that a series is of, and its unit. Seconds of processors count as shares of time.
-std::pair<std::string, std::string> metric_of(const SeriesRow& s) {
+// The column of a table of GPUs that is called "temp" is a GPU's temperature.
+std::pair<std::string, std::string> metric_of(const SeriesRow& s, rules::FoundMetrics& known) {
   if (s.name == "node_cpu_seconds_total")
     for (const char* mode : {"iowait", "steal"})
       if (contains(s.labels, fmt::format("mode={}", mode))) return {mode, "%"};
+  const std::string_view device = s.gpu ? "gpu" : s.nic ? "nic" : "";
+  if (!device.empty() && !known.find(s.name, s.unit))
+    if (std::string of_device = fmt::format("{}_{}", device, s.name); known.find(of_device, s.unit))
+      return {std::move(of_device), s.unit};
   return {s.name, s.unit};
 }
 
@@ -155,6 +162,14 @@ std::uint64_t natural(std::int64_t value) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, value));
 }
 
+// Whether the last reading stands for itself: there are few, of a short time or far apart.
+bool short_look(const SeriesPoints& points, bool timed) {
+  if (points.size() <= kFewReadings) return true;
+  if (!timed || points.times.front() == kNoValue) return false;
+  const Nanoseconds length = points.times.back() - points.times.front();
+  return length < kShortLook || length >= kSeldom * static_cast<Nanoseconds>(points.size() - 1);
+}
+
 }  // namespace
 
 std::string entity_name(const SeriesRow& s) {
@@ -181,6 +196,15 @@ Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::in
   return out;
 }
 
+std::optional<std::uint64_t> bit_shown(const SeriesRow& s, const std::string& metric,
+                                       rules::FoundMetrics& known) {
+  const auto [name, unit] = metric_of(s, known);
+  if (name == metric) return 0;
+  const auto& match = known.find(name, unit);
+  const std::uint64_t reason = match ? reason_of(metric, match->metric->name) : 0;
+  return reason == 0 ? std::nullopt : std::optional(reason);
+}
+
 std::vector<Evidence> sample_evidence(const Facts& facts,
                                       const std::function<SeriesPoints(SeriesId)>& load,
                                       const std::string& metric, const std::string& entity,
@@ -194,16 +218,15 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
     double printed;
   };
   std::optional<Found> first, nearest;
+  rules::FoundMetrics known(rules::Catalogue::built_in());
   for (const SeriesRow* row : series_by_member(facts)) {
     const SeriesRow& s = *row;
     const std::string whose = entity_name(s);
     if (whose.empty() || !entity.starts_with(whose) ||
         (entity != whose && entity != fmt::format("{} {}", whose, s.labels)))
       continue;
-    const std::uint64_t reason = reason_of(metric, s.name);
-    if (s.name != metric && reason == 0 &&
-        !(s.name == "node_cpu_seconds_total" && contains(s.labels, "mode=" + metric)))
-      continue;
+    const auto reason = bit_shown(s, metric, known);
+    if (!reason) continue;
     const MemberRow* m = facts.member(s.member);
     const auto offset = facts.clock_offset(s.member, s.clock);
     if (!facts.counts(m) || !offset) continue;
@@ -213,7 +236,7 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
       if (points.times[i] == kNoValue) continue;
       const Nanoseconds time = points.times[i] + *offset;
       if (time < start || time > end) continue;
-      const double shown = reason == 0 ? points.values[i] : is_set(points.values[i], reason);
+      const double shown = *reason == 0 ? points.values[i] : is_set(points.values[i], *reason);
       const bool earlier = !first || time < first->time,
                  nearer = !nearest || (std::isnan(value) ? time > nearest->time
                                                          : std::abs(shown - value) <
@@ -247,7 +270,7 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
   for (const SeriesRow* row : series_by_member(facts)) {
     const SeriesRow& s = *row;
     if (!facts.counts(facts.member(s.member))) continue;
-    const auto metric = metric_of(s);
+    const auto metric = metric_of(s, found);
     const auto& match = found.find(metric.first, metric.second);
     if (!match) {
       ++out.unknown;
@@ -291,15 +314,12 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
       put(metric.first, metric.second, [](double v) { return v; });
       if (mask)
         for (const auto& [bit, reason] : kReasons)
-          put(reason_name(metric.first, reason), std::string(),
+          put(reason_name(match->metric->name, reason), std::string(),
               [bit = bit](double v) { return is_set(v, bit); });
     };
     // A table that somebody kept at no known time tells of any day.
     const bool of_any_day = !timed && facts.member(s.member)->format == "metrics-table";
-    const bool short_look =
-        points.size() <= kFewReadings || (timed && points.times.front() != kNoValue &&
-                                          points.times.back() - points.times.front() < kShortLook);
-    if (!of_any_day && points.size() > 0 && short_look &&
+    if (!of_any_day && points.size() > 0 && short_look(points, timed) &&
         (match->metric->slows || mask || match->metric->name == kUtilization))
       each_of_it(add_last);
     if (timed)

@@ -3,7 +3,9 @@
 // rank.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,11 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
                                       const std::function<SeriesPoints(SeriesId)>& load,
                                       const std::string& metric, const std::string& entity,
                                       Nanoseconds start, Nanoseconds end, double value);
+
+// Whether a series shows a metric that incident_metrics() has by that name: 0 for its values as
+// they are, else the bit of its masks.
+std::optional<std::uint64_t> bit_shown(const SeriesRow& series, const std::string& metric,
+                                       rules::FoundMetrics& known);
 
 // Where the sample at this place of its series stands, as far as that was stored.
 Place place_of_sample(const SeriesRow& series, const SeriesPoints& points, std::size_t at);

@@ -158,9 +158,9 @@ std::vector<Evidence> reading_evidence(const Facts& facts,
                                        const MetricOutlier& outlier) {
   const SeriesRow* last = nullptr;
   SeriesPoints of_last;
+  rules::FoundMetrics known(rules::Catalogue::built_in());
   for (const SeriesRow& s : facts.series) {
-    // A reason is a bit of the mask whose name it begins with.
-    if (!outlier.printed.starts_with(s.name) || entity_name(s) != outlier.outlier.entity ||
+    if (!bit_shown(s, outlier.printed, known) || entity_name(s) != outlier.outlier.entity ||
         !facts.counts(facts.member(s.member)))
       continue;
     SeriesPoints points = load(s.id);

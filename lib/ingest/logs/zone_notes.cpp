@@ -16,16 +16,20 @@ namespace culprit::ingest {
 
 namespace {
 
-// Whose clock a clause is of: "job", "machines", or "" for nobody's that is known.
-std::string_view whose(const re2::StringPiece& clause) {
+// Whose clock a clause is of: the job's, the machines', both where it counts them up ("console and
+// kernel logs"), or nobody's that is known.
+std::vector<std::string_view> whose(const re2::StringPiece& clause) {
   static const re2::RE2 kMachines(
       R"((?i)(?:^|[^a-z])(?:kern(?:el)?|dmesg|journals?|journalctl|sys(?:log)?s?|messages|nodes?|hosts?|machines?|compute nodes?)(?:[^a-z]|$))"),
       kJob(
           R"((?i)(?:^|[^a-z])(?:job|console|trainer|training|train|stdout|slurm|rank|ranks|launcher|pods?|run[-_.]?\w*)(?:[^a-z]|$))");
   const bool machines = re2::RE2::PartialMatch(clause, kMachines);
   const bool job = re2::RE2::PartialMatch(clause, kJob);
+  static const re2::RE2 kBoth(R"((?i) (?:and|und|et|y) |\+|&)");
+  if (job && machines && re2::RE2::PartialMatch(clause, kBoth))
+    return {"timezone.job", "timezone.machines"};
   if (job == machines) return {};
-  return job ? "timezone.job" : "timezone.machines";
+  return {job ? "timezone.job" : "timezone.machines"};
 }
 
 // "UTC+2", "CEST", "America/Los_Angeles" as line::Zone::named takes it; "" for none or for two.
@@ -67,11 +71,14 @@ std::vector<std::string> files_in(re2::StringPiece clause) {
 std::string own_clock(const re2::StringPiece& clause, const Reading& reading) {
   static const re2::RE2 kOwn(
       R"((?i)(?:^|[\s(])(?:([\w.-]+)(?:'s)? )?clock(?: (?:is|in|at|on|shows))*[ :=]+\(?(?:UTC|GMT|[A-Z]{3,4}\b|[+-]\d\d:?\d\d))"),
+      kLocal(R"((?i)\blocal(?: time)?,? \(?(?:UTC|GMT)[+-]\d)"),
       kThing(R"((?i)(?:this|the|its|own|local|system|log|file|node|host|machine))"),
       kController(R"((?i)(?:bmc|sel|ipmi))");
   std::string whose;
-  if (!re2::RE2::PartialMatch(clause, kOwn, &whose)) return {};
   const bool note = reading.text_kind == "notes";
+  // "every night from 01:45 local (UTC+3)", written under a log.
+  if (re2::RE2::PartialMatch(clause, kLocal)) return note ? "" : reading.path;
+  if (!re2::RE2::PartialMatch(clause, kOwn, &whose)) return {};
   if (re2::RE2::FullMatch(whose, kController)) {
     if (note) return "bmc";
     // A controller's list says so of itself; a kernel's log speaks of another clock.
@@ -86,7 +93,7 @@ Outcome read_clauses(const TextLine& line, Reading& reading, bool own_clock_only
   constexpr std::size_t kLongest = 300;
   if (line.raw.size() > kLongest || line.line.prefix.time.clock != Clock::none) return {};
   static const re2::RE2 kTells(
-      R"(\b(?:is|are|in|on|prints?|runs?|uses?|log|clocks?|hosts|nodes|time)\b.{0,30}\b(?:UTC|GMT|CES?T|[EMP][SD]T|CDT|JST|KST|IST|SGT|HKT|AE[SD]T|[A-Z][a-z]+/[A-Z][a-z]))");
+      R"(\b(?:is|are|in|on|prints?|runs?|uses?|log|clocks?|hosts|nodes|time|local)\b.{0,30}\b(?:UTC|GMT|CES?T|[EMP][SD]T|CDT|JST|KST|IST|SGT|HKT|AE[SD]T|[A-Z][a-z]+/[A-Z][a-z]))");
   if (!re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kTells)) return {};
   // "(CEST, UTC+2)" is one zone, so what stands between brackets is of the clause before.
   std::string text(line.raw);
@@ -102,10 +109,12 @@ Outcome read_clauses(const TextLine& line, Reading& reading, bool own_clock_only
   static const re2::RE2 kClause(R"(([^,;]+)(?:[,;]|$))");
   std::string clause;
   while (re2::RE2::FindAndConsume(&rest, kClause, &clause)) {
-    const std::string_view name = whose(clause);
+    const std::vector<std::string_view> names = whose(clause);
     std::string zone = zone_of(clause);
     // "Console is local time": of which zone nobody says.
-    if (zone.empty() && name == "timezone.job" && contains(clause, "local time")) zone = "local";
+    if (zone.empty() && names.size() == 1 && names.front() == "timezone.job" &&
+        contains(clause, "local time"))
+      zone = "local";
     if (zone.empty()) continue;
     if (const std::string own = own_clock(clause, reading); !own.empty() && zone != "local") {
       reading.sink.put(ConfigRow{line.place, "timezone.file[" + own + "]", zone});
@@ -118,9 +127,10 @@ Outcome read_clauses(const TextLine& line, Reading& reading, bool own_clock_only
         reading.sink.put(ConfigRow{line.place, "timezone.file[" + file + "]", zone});
         used = true;
       }
-    if (name.empty()) continue;
-    reading.sink.put(ConfigRow{line.place, std::string(name), zone});
-    used = true;
+    for (const std::string_view name : names) {
+      reading.sink.put(ConfigRow{line.place, std::string(name), zone});
+      used = true;
+    }
   }
   return {used};
 }

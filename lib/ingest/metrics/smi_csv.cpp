@@ -11,6 +11,7 @@
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/remarks.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "line/timestamp.hpp"
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
 
@@ -129,6 +130,8 @@ bool is_smi_header(const std::vector<std::string_view>& cells) {
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
         std::string_view::npos)
       return false;
+    // It calls its time a timestamp: this is somebody's own table.
+    if (name != "timestamp" && line::names_moment(name)) return false;
     family = family || std::ranges::any_of(kFamilies,
                                            [&](std::string_view f) { return name.starts_with(f); });
   }

@@ -23,6 +23,7 @@
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
 #include "model/number.hpp"
+#include "rules/metrics.hpp"
 
 namespace culprit::ingest {
 
@@ -36,8 +37,20 @@ constexpr std::string_view kBom = "\xEF\xBB\xBF";
 
 // Cells as they stand; of a quoted one what is between its quotes (doubled quotes stay doubled:
 // names with quotes are rare and numbers have none). False: a quote is open at the end of the line.
+// Blanks separate words, however many they are.
 template <class Each>
 bool each_cell(std::string_view line, char separator, Each each) {
+  if (separator == ' ') {
+    std::size_t column = 0;
+    for (std::size_t at = line.find_first_not_of(" \t"); at < line.size();) {
+      // "0x60 (SW_THERMAL, HW_THERMAL)": what brackets hold explains the word before.
+      const std::size_t close = line[at] == '(' && column > 0 ? line.find(')', at) : at;
+      const std::size_t end = std::min(line.find_first_of(" \t", close), line.size());
+      if (close == at) each(column++, line.substr(at, end - at));
+      at = line.find_first_not_of(" \t", end);
+    }
+    return true;
+  }
   CsvCursor cells(line, separator);
   std::size_t column = 0;
   for (CsvCell cell; cells.more();) {
@@ -64,7 +77,7 @@ std::size_t count_cells(std::string_view line, char separator) {
 }
 
 char step_separator(std::string_view header) {
-  char best = ',';
+  char best = ' ';
   std::size_t most = 0;
   for (const char c : {',', '\t', ';', '|'})
     if (const auto n = static_cast<std::size_t>(std::ranges::count(header, c)); n > most)
@@ -187,6 +200,34 @@ bool of_nvidia_smi(std::string_view header, const Layout& layout) {
   return false;
 }
 
+// Of a row of words that begins with a number or a time, the names of its columns at the end of the
+// remark above it: "# scrape, 1/min (UTC)  time gpu temp_C". "": it is no such row, or the remark
+// has fewer words.
+std::string_view header_above(std::string_view row, std::string_view remark) {
+  if (row.find_first_of(",;|") != std::string_view::npos || trimmed(row).empty() ||
+      !line::digit(trimmed(row).front()) || remark.empty())
+    return {};
+  const std::size_t columns = count_cells(row, ' ');
+  std::vector<std::string_view> words;
+  const std::string_view text =
+      remark.substr(std::min(remark.find_first_not_of("# "), remark.size()));
+  each_cell(text, ' ', [&](std::size_t, std::string_view word) { words.push_back(word); });
+  if (words.size() < columns) return {};
+  const std::string_view first = words[words.size() - columns];
+  return {first.data(), static_cast<std::size_t>(remark.data() + remark.size() - first.data())};
+}
+
+// Columns of words, not of cells that anything separates, may be any list that people or programs
+// print: two of them have to be metrics by name.
+bool known_columns(const Layout& layout) {
+  constexpr std::ptrdiff_t kLeast = 2;
+  const rules::Catalogue& catalogue = rules::Catalogue::built_in();
+  return std::ranges::count_if(layout.columns, [&](const StepColumn& c) {
+           return c.meaning.role == KeyRole::value &&
+                  (catalogue.find(c.name) || catalogue.find("gpu_" + c.name));
+         }) >= kLeast;
+}
+
 bool sniff_step_table(const Head& head) {
   if (contains(head.bytes, ",Asserted")) return false;  // what a machine's controller recorded
   const std::string_view base = head.base();
@@ -199,11 +240,16 @@ bool sniff_step_table(const Head& head) {
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   };
-  std::string_view header = next();
-  while (line::remark(header) && !rest.empty()) header = next();
+  std::string_view header = next(), remark;
+  while (line::remark(header) && !rest.empty()) remark = header, header = next();
   if (header.empty()) return false;
+  if (const std::string_view names = header_above(header, remark); !names.empty()) {
+    rest = std::string_view(header.data(), static_cast<std::size_t>(rest.end() - header.begin()));
+    header = names;
+  }
   const Layout layout = layout_of(header, base);
   const bool once = !layout.step && !layout.time;
+  if (layout.separator == ' ' && (once || !known_columns(layout))) return false;
   if (layout.columns.size() < (named ? 2 : 3) || of_nvidia_smi(header, layout) ||
       (once && !layout.owner))
     return false;
@@ -257,7 +303,15 @@ class StepTableReader final : public RecordReader {
  private:
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
-    if (layout_.columns.empty()) return line::remark(raw) ? Outcome{} : header(raw, place, reading);
+    if (layout_.columns.empty()) {
+      if (line::remark(raw)) {
+        remark_ = raw;
+        return {};
+      }
+      const std::string_view names = header_above(raw, remark_);
+      if (names.empty()) return header(raw, place, reading);
+      header(names, place, reading);
+    }
     if (trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) {
@@ -420,7 +474,7 @@ class StepTableReader final : public RecordReader {
     }
   }
 
-  std::string base_, header_, group_, run_;
+  std::string base_, remark_, header_, group_, run_;
   Layout layout_;
   StepRows rows_{"csv"};
   StepRow row_;
