@@ -112,6 +112,19 @@ class StepClock {
   std::vector<std::pair<std::int64_t, std::int64_t>> at_;
 };
 
+// A machine works as long as the slowest of its devices, which waits the least.
+std::vector<double> of_slowest(const std::string& part,
+                               std::map<std::string, std::vector<double>>& devices) {
+  std::vector<double> out = std::move(devices.begin()->second);
+  const bool waits = analyze::part_kind(part) == analyze::PartKind::waiting;
+  for (auto device = std::next(devices.begin()); device != devices.end(); ++device)
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double other = device->second[i];
+      if (std::isnan(out[i]) || (waits ? other < out[i] : other > out[i])) out[i] = other;
+    }
+  return out;
+}
+
 // Parts of steps by who tells of them; what `teller` gives nobody is left out.
 std::vector<analyze::PartSeries> parts_of(
     const store::Database& db, const analyze::Facts& facts, const Units& units,
@@ -119,7 +132,8 @@ std::vector<analyze::PartSeries> parts_of(
     const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
-  std::map<std::pair<Rank, std::string>, analyze::PartSeries> found;
+  // By who tells and part, and then by the device of a machine that it is told of.
+  std::map<std::pair<Rank, std::string>, std::map<std::string, std::vector<double>>> found;
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
   sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
@@ -131,18 +145,18 @@ std::vector<analyze::PartSeries> parts_of(
     const SeriesPoints points = db.points(s->id);
     if (points.size() == 0) continue;
     const auto offset = facts.clock_offset(s->member, s->clock);
-    analyze::PartSeries& part = found[{*rank, s->name}];
-    if (part.ms.empty()) {
-      part.rank = *rank;
-      part.name = s->name;
-      part.ms.assign(iterations.size(), kNoFigure);
-    }
+    const std::string device = s->rank         ? std::string()
+                               : s->local_rank ? fmt::format("{}", number_of(*s->local_rank))
+                                               : s->gpu.value_or("");
+    std::vector<double>& ms = found[{*rank, s->name}][device];
+    if (ms.empty()) ms.assign(iterations.size(), kNoFigure);
     for (std::size_t i = 0; i < points.size(); ++i)
       if (const auto at = index.find(clock.step_of(points, i, offset)); at != index.end())
-        part.ms[at->second] = points.values[i] * units.ms(*s);
+        ms[at->second] = points.values[i] * units.ms(*s);
   }
   std::vector<analyze::PartSeries> out;
-  for (auto& [key, part] : found) out.push_back(std::move(part));
+  for (auto& [key, devices] : found)
+    out.push_back({key.first, key.second, of_slowest(key.second, devices)});
   return out;
 }
 
@@ -297,16 +311,24 @@ bool on_one_machine(const analyze::Facts& facts, const Tellers& tellers,
 std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& parts,
                                                      bool on_one_machine, std::size_t steps) {
   constexpr double kLeastShare = 0.15;       // of a step: stages of a pipeline differ by less
+  constexpr double kLeastUnseen = 0.35;      // where no wait of the others shows it
   constexpr std::size_t kLeastReadings = 3;  // of each rank: one may be of a test at the start
   const double step_ms = parts.iteration_ms;
   if (parts.answer != analyze::SlowPartsAnswer::ranks || !on_one_machine || parts.against_outside ||
       parts.excess_ms < kLeastShare * step_ms || parts.readings < kLeastReadings)
     return std::nullopt;
   std::vector<double> theirs, others;
-  for (const analyze::RankExcess& r : parts.all)
+  bool any_waits = false;
+  for (const analyze::RankExcess& r : parts.all) {
     (contains(parts.ranks, r.rank) ? theirs : others).push_back(r.waiting_inside);
-  const double waited = median_of(others) - median_of(theirs);
-  if (waited < parts.excess_ms / 2 || waited >= step_ms) return std::nullopt;
+    any_waits = any_waits || r.waiting_inside > 0;
+  }
+  // Where nobody tells of waiting, work that fills so much of every step leaves them no choice.
+  const double waited =
+      any_waits ? median_of(others) - median_of(theirs) : std::min(parts.excess_ms, step_ms);
+  if (waited < parts.excess_ms / 2 || waited >= step_ms ||
+      (!any_waits && waited < kLeastUnseen * step_ms))
+    return std::nullopt;
   return analyze::SlowInterval{.end = steps,
                                .level = step_ms,
                                .baseline = step_ms - waited,

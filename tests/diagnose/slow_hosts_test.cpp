@@ -74,5 +74,24 @@ TEST_F(SlowHosts, ALinkBelowItsRateExplainsAJobThatBecameSlow) {
   EXPECT_EQ(answer.targets(SubjectKind::host), std::vector<std::string>{"node-a2"});
 }
 
+// What each device of a machine does: the machine is as slow as the slowest of them, and where that
+// fills most of every step nobody has to say that the others wait.
+TEST_F(SlowHosts, OneDeviceThatFillsTheStep) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format("[2026-03-02 10:{:02}:{:02}] step={} loss=1.92 iter_s=11.8\n", i * 12 / 60,
+                        i * 12 % 60, i);
+    if (i % 6 != 0) continue;
+    for (int host = 1; host < 9; ++host)
+      text += fmt::format("   node-b{} h2d offload per gpu (s): 1.6{} 1.62 {} 1.66\n", host, i % 7,
+                          host == 5 ? "9.94" : "1.64");
+  }
+  write("stdout.txt", text);
+  const Answer answer = diagnose();
+  const Finding* slow = answer.fired(Analysis::slow);
+  ASSERT_NE(slow, nullptr);
+  EXPECT_EQ(slow->host, Host("node-b5"));
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test

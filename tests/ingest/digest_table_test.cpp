@@ -85,5 +85,23 @@ TEST(DigestTable, SecondsAreNoDigests) {
   EXPECT_EQ(told(text), "read as metrics-table");
 }
 
+// One batch done by all, again and again: the same digest is no file's where its name says so.
+TEST(DigestTable, RowsOfKeysAndValues) {
+  const auto rows = [](const std::string& key) {
+    std::string text = "# replay of one batch\n";
+    for (int pass = 1; pass < 4; ++pass)
+      for (int host = 0; host < 8; ++host)
+        for (int gpu = 0; gpu < 2; ++gpu)
+          text +=
+              fmt::format("replay host=n{} gpu={} pass={} loss=2.118442 {}=0x{}\n", host, gpu, pass,
+                          key, host == 3 && gpu == 1 ? fmt::format("cec2414{}", pass) : "3fd81a22");
+    return text;
+  };
+  EXPECT_EQ(told(rows("gradsum")),
+            "9:computes_other_results same work, other result: GPU 1 of n3 differs from 15 others "
+            "in 3 of 3 checks\n");
+  EXPECT_EQ(told(rows("sha")), "");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

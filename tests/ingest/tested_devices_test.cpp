@@ -53,5 +53,17 @@ TEST(TestedDevices, NobodyWhereAllPassOrManyFail) {
   EXPECT_EQ(told("# nothing said\n"), "read as text");
 }
 
+// Of several tests one that always fails is no accident.
+TEST(TestedDevices, OneTestOfSeveral) {
+  std::string text = "host,gpu,test,result,info\n";
+  for (const char* test : {"memory", "pcie", "diagnostic"})
+    for (int host = 1; host < 9; ++host)
+      text += fmt::format("nx{},gpu0,{},{},\n", host, test,
+                          host == 4 && std::string(test) == "diagnostic" ? "FAIL" : "PASS");
+  EXPECT_EQ(told(text, "diag.csv"),
+            "21:dcgm_diag_fail test diagnostic failed on GPU 0 of nx4 alone: 1 of 1, 7 others "
+            "passed\n");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

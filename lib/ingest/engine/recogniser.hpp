@@ -51,6 +51,7 @@ struct Reading {
   bool cut = false;  // a document that breaks off or is damaged: what stands before that was read
   bool steps_told =
       false;  // a framework's own step lines were read: progress bars beside them tell nothing new
+  std::optional<std::int64_t> last_step = {};  // that a line told of
   std::string current_host =
       {};  // output of many machines in one text: whose the lines below a heading or a prompt are
 

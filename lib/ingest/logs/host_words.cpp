@@ -222,7 +222,7 @@ bool read_system_boot(const TextLine& line, std::string_view text, Reading& read
 // "# boot: 2026-02-27 08:14:00 UTC", "boot time = 2026-02-27T08:14:00Z": as people note it.
 bool read_noted_boot(const TextLine& line, std::string_view text, Reading& reading) {
   static const re2::RE2 kNoted(
-      R"((?i)^\W*(?:last )?boot(?:ed)?(?:[ _-](?:time|at))?(?: of (?:this|the) (?:node|host|machine))?\s*[:=]\s*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)( ?(?:UTC|GMT|Z))?\W*$)");
+      R"((?i)^\W*(?:uptime -s|(?:last )?boot(?:ed)?(?:[ _-](?:time|at))?(?: of (?:this|the) (?:node|host|machine))?)\s*[:=]\s*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)( ?(?:UTC|GMT|Z))?\W*(?:\([^()]*\))?$)");
   std::string when, zone;
   Timestamp stamp;
   if (!re2::RE2::PartialMatch(host_piece(text), kNoted, &when, &zone) ||
@@ -327,8 +327,9 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kClockWords[] = {
-    "load average:", "system boot", "Universal time:", "Time zone:", "Timezone:", "/zoneinfo/",
-    "btime 1",       "of NTP time", "boot: 2",         "boot time",  "boot_time", "booted"};
+    "load average:", "system boot", "Universal time:", "Time zone:", "Timezone:",
+    "/zoneinfo/",    "btime 1",     "of NTP time",     "boot: 2",    "boot time",
+    "boot_time",     "booted",      "uptime -s"};
 constexpr std::string_view kNameWords[] = {
     "scope global", "UP          ", "addresses: [", "Static hostname:", "$ dmesg",    "# dmesg",
     "$ sudo ",      "$ nvidia-smi", "# nvidia-smi", "$ uname",          "$ hostname", "# hostname",

@@ -4,6 +4,8 @@
 //
 //   host,gpu,batch,pass,crc32              cab2-s05  2  0  3ff008ae  f6fafea5
 //   gx-14,6,0,2,01ce9391                   cab2-s05  3  0  3ffffb52  152d883c
+//
+//   replay host=gx-14 gpu=6 pass=1 loss=2.118 gradsum=0x3fd81a22 MATCH
 #include <algorithm>
 #include <array>
 #include <map>
@@ -51,12 +53,42 @@ bool said(std::string_view cell) {
          std::ranges::all_of(cell, [](unsigned char c) { return isalpha(c); });
 }
 
+// Rows of a table, or of words "key=value": what is no such word (a date, a verdict) is left out.
+struct DigestRow {
+  std::vector<std::string_view> keys, cells;  // no keys: a table's
+};
+
+DigestRow digest_row(std::string_view text) {
+  constexpr std::size_t kFewestKeys = 3;
+  DigestRow out;
+  for (std::size_t at = text.find_first_not_of(' '); at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" ,;", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (const std::size_t equals = word.find('=');
+        equals != std::string_view::npos && equals > 0 && equals + 1 < word.size()) {
+      out.keys.push_back(word.substr(0, equals));
+      out.cells.push_back(word.substr(equals + 1));
+    }
+    at = text.find_first_not_of(" ,;", end);
+  }
+  if (out.keys.size() < kFewestKeys) return {{}, cells_of(text)};
+  return out;
+}
+
+// Of a computation, by the name of its digest: else it may be a file's or an image's.
+bool digest_of_numbers(std::string_view name) {
+  return std::ranges::any_of(std::array<std::string_view, 8>{"grad", "param", "weight", "loss",
+                                                             "logit", "output", "result", "tensor"},
+                             [&](std::string_view word) { return contains(lower(name), word); });
+}
+
 // What the columns are for.
 struct DigestColumns {
   std::size_t count = 0, host = 0;
   std::optional<std::size_t> device, rank;
   std::vector<std::size_t> checks, digests;  // which work it was; what came of it
   bool twice = false;                        // "hash_run,hash_replay": two results of one row
+  bool computed = false;                     // the name of a digest says so
 
   bool of_work = false;  // a check is a step or a batch, by its name
   // Files, commits and shards have digests by machine, too: a computation has a device or a rank,
@@ -72,9 +104,15 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
                              const std::vector<std::string_view>& row) {
   constexpr std::array<std::string_view, 7> kDevices{"gpu",    "device",    "local_rank", "gpu_id",
                                                      "gpuidx", "gpu_index", "idx"};
+  constexpr std::array<std::string_view, 5> kHosts{"host", "node", "hostname", "machine", "server"};
   DigestColumns out;
-  const auto host = std::ranges::find_if(row, names_host);
-  if (host == row.end() || (!header.empty() && header.size() != row.size())) return out;
+  if (!header.empty() && header.size() != row.size()) return out;
+  const auto named = std::ranges::find_if(header, [&](std::string_view name) {
+    return contains(kHosts, std::string_view(lower(name)));
+  });
+  const auto host = named != header.end() ? row.begin() + (named - header.begin())
+                                          : std::ranges::find_if(row, names_host);
+  if (host == row.end() || !names_host(*host)) return out;
   out.host = static_cast<std::size_t>(host - row.begin());
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (i == out.host) continue;
@@ -92,7 +130,8 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
                              std::string_view(name));
     } else if (looks_like_digest(row[i])) {
       out.digests.push_back(i);
-    } else if (!said(row[i])) {
+      out.computed = out.computed || digest_of_numbers(name);
+    } else if (!said(row[i]) && header.empty()) {
       return out;
     }
   }
@@ -121,9 +160,10 @@ bool each_digest_row(std::string_view bytes, bool whole, DigestColumns& columns,
     const std::string_view text = trimmed(line);
     const bool cut = !whole && offset + line.size() + 1 >= bytes.size();
     if (line::remark(text) || cut) return true;
-    const auto cells = cells_of(text);
+    const auto [keys, cells] = digest_row(text);
+    if (!keys.empty() && columns.good() && cells.size() != columns.count) return true;
     if (!columns.good()) {
-      columns = digest_columns(header, cells);
+      columns = digest_columns(keys.empty() ? header : keys, cells);
       if (!columns.good() && !first) return fits = false;
       first = false;
       if (!columns.good()) return header = cells, true;
@@ -159,6 +199,7 @@ class DigestTable {
     for (const std::size_t i : columns.digests) digest.append(cells[i]).append(1, ' ');
     // Work of each device's own, done twice: the second time all come to what they came to before.
     twice_ = columns.twice;
+    computed_ = columns.computed;
     if (twice_) {
       check = std::to_string(seen_[device]++);
       digest = cells[columns.digests[0]] == cells[columns.digests[1]] ? "same" : "other";
@@ -179,7 +220,7 @@ class DigestTable {
         if (row.digest != usual) ++odd.try_emplace(row.device, 0, row.place).first->second.first;
     }
     // The same digest whatever the work: of a file or an image, not of a computation.
-    if (compared < kFewestChecks || (!twice_ && results.size() < kFewestChecks) ||
+    if (compared < kFewestChecks || (!twice_ && !computed_ && results.size() < kFewestChecks) ||
         odd.size() * kOneOf > devices_.size())
       return;
     // Another driver or library makes all devices of a machine differ alike: none of them is odd.
@@ -228,7 +269,7 @@ class DigestTable {
     return agreed ? std::string(most->first) : std::string();
   }
 
-  bool twice_ = false;
+  bool twice_ = false, computed_ = false;
   std::map<std::string, std::size_t> seen_;  // rows of a device
   std::set<std::string> devices_;
   std::map<std::string, std::vector<Row>> checks_;

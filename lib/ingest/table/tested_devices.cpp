@@ -124,6 +124,13 @@ class TestRows {
            });
   }
 
+  // "5", "gpu5"; "" for anything else.
+  static std::string_view number_of_gpu(std::string_view value) {
+    std::int64_t number = 0;
+    if (value.size() > 3 && lower(value.substr(0, 3)) == "gpu") value.remove_prefix(3);
+    return value.size() < 3 && parse_whole(value, number) ? value : std::string_view();
+  }
+
   void take(std::string_view key, std::string_view value, bool last, TestRow& row) const {
     const std::string name = lower(key);
     std::int64_t number = 0;
@@ -133,10 +140,9 @@ class TestRows {
     } else if (contains(
                    TestWords{"gpu", "device", "local_gpu", "gpu_index", "gpu_id", "local_rank"},
                    name)) {
-      if (parse_whole(value, number)) row.gpu = value;
-    } else if (name.empty() && value.size() > 3 && value.size() < 6 &&
-               lower(value.substr(0, 3)) == "gpu" && parse_whole(value.substr(3), number)) {
-      row.gpu = value.substr(3);
+      row.gpu = number_of_gpu(value);
+    } else if (name.empty() && value.size() > 3 && !number_of_gpu(value).empty()) {
+      row.gpu = number_of_gpu(value);
     } else if (counts_wrong_results(name)) {
       const std::string_view count = value.substr(0, value.find('/'));
       if (!parse_whole(count, number) || number < 0) return;
@@ -184,28 +190,30 @@ class Tested {
   explicit Tested(bool computes) : computes_(computes) {}
 
   void add(const TestRow& row, const Place& place) {
-    Device& device = devices_[{row.host, row.gpu}];
-    ++device.tests;
+    Runs& runs = devices_[{row.host, row.gpu}][row.test];
+    ++runs.times;
     computes_ = computes_ || row.computes;
-    if (*row.passed) return;
-    if (++device.failed == 1) device.place = place;
-    if (device.test.empty()) device.test = row.test;
+    if (!*row.passed && ++runs.failed == 1) runs.place = place;
   }
 
   void tell(Reading& reading) const {
     const auto odd = static_cast<std::size_t>(
-        std::ranges::count_if(devices_, [](const auto& one) { return one.second.failed > 0; }));
+        std::ranges::count_if(devices_, [](const auto& one) { return failed(one.second); }));
     if (odd == 0 || devices_.size() < kFewestTested || odd * kOneFailsOf > devices_.size()) return;
     // Another driver or library makes all devices of a machine compute alike, and unlike others.
     std::map<std::string, std::pair<std::size_t, std::size_t>> by_host;  // all, failing
     for (const auto& [name, device] : devices_) {
       auto& [all, failing] = by_host[name.first];
       ++all;
-      failing += device.failed > 0;
+      failing += failed(device);
     }
     for (const auto& [name, device] : devices_) {
       // Once of many times it may have been the test.
-      if (device.failed == 0 || 2 * device.failed <= device.tests) continue;
+      const auto worst = std::ranges::find_if(device, [](const auto& one) {
+        return one.second.failed > 0 && 2 * one.second.failed > one.second.times;
+      });
+      if (worst == device.end()) continue;
+      const auto& [test, runs] = *worst;
       const auto& [all, failing] = by_host[name.first];
       if (computes_ && all > 1 && failing == all) continue;
       const std::string gpu = "GPU " + name.second + " of ";
@@ -214,20 +222,23 @@ class Tested {
       said.message =
           computes_ ? fmt::format(
                           "same work, other result: {}{} differs from {} others in {} of {} checks",
-                          gpu, name.first, devices_.size() - odd, device.failed, device.tests)
+                          gpu, name.first, devices_.size() - odd, runs.failed, runs.times)
                     : fmt::format("test {}failed on {}{} alone: {} of {}, {} others passed",
-                                  device.test.empty() ? std::string() : device.test + " ", gpu,
-                                  name.first, device.failed, device.tests, devices_.size() - odd);
-      put_said(device.place, said, reading.text_kind, reading);
+                                  test.empty() ? std::string() : test + " ", gpu, name.first,
+                                  runs.failed, runs.times, devices_.size() - odd);
+      put_said(runs.place, said, reading.text_kind, reading);
     }
   }
 
  private:
-  struct Device {
-    std::size_t tests = 0, failed = 0;
-    std::string test;
+  struct Runs {
+    std::size_t times = 0, failed = 0;
     Place place;
   };
+  using Device = std::map<std::string, Runs>;  // by test; "": it has no name
+  static bool failed(const Device& device) {
+    return std::ranges::any_of(device, [](const auto& one) { return one.second.failed > 0; });
+  }
   bool computes_ = false;
   std::map<std::pair<std::string, std::string>, Device> devices_;  // by host and GPU
 };

@@ -14,6 +14,7 @@ bool name_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z
 
 void LineFigures::begin(const TextLine& line, std::optional<std::int64_t> step) {
   if (step) last_step_ = *step;
+  step_told_ = step.has_value();
   row_.step = last_step_;
   row_.time = line.line.prefix.time;
   row_.owner.rank = line.line.prefix.rank;
@@ -66,6 +67,7 @@ void LineFigures::add_fields(std::string_view text) {
 }
 
 bool LineFigures::end(const TextLine& line, Reading& reading) {
+  if (!step_told_ && reading.last_step) row_.step = *reading.last_step;
   return !row_.cells.empty() && rows_.put(row_, line.place, reading);
 }
 

@@ -21,6 +21,7 @@ class LineFigures final : public Kept {
   // Whose the figures are, if the line says so.
   void rank(Rank rank) { row_.owner.rank = rank; }
   void host(const Host& host) { row_.owner.host = host; }
+  void local_rank(LocalRank rank) { row_.owner.local_rank = rank; }
   void add(std::string_view name, std::string_view unit, std::string_view labels, double value);
   // A number as printed, with what follows it for a unit: 412.3 · 59.65GB · 0.00%
   // · 76.79GiB(96.97%). False if it is none.
@@ -41,6 +42,7 @@ class LineFigures final : public Kept {
   std::size_t at_ = 0;
   StepRow row_;
   std::int64_t last_step_ = kNoValue;
+  bool step_told_ = false;  // by the line itself
 };
 
 }  // namespace culprit::ingest

@@ -52,6 +52,9 @@ std::optional<double> step_took(std::string_view text) {
   // Loops that print when they will be done time each iteration in seconds: MetricLogger, MMEngine,
   // detectron2.
   static const rules::GuardedPattern kWithEta(R"(\beta: .*\s(?:iter_)?time: (\d+\.\d+)(?:\s|$))");
+  // "iter_s=10.3", "step_ms: 812"
+  static const rules::GuardedPattern kUnitInName(
+      R"((?i)(?:^|[\s|,(])(?:step|iter(?:ation)?|batch)_(ms|msec|s|sec|secs|seconds)\s*[=:]\s*(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
   const rules::Bigrams pairs(text);
   std::string of_name, took, unit, steps;
   double each = 0;
@@ -61,6 +64,7 @@ std::optional<double> step_took(std::string_view text) {
     const auto value = printed_number(took, odd);
     return value && !unit.empty() ? std::optional(to_ms(unit) * *value) : std::nullopt;
   }
+  if (kUnitInName.found_in(text, pairs, &unit, &each)) return to_ms(unit) * each;
   if (kUnitIsName.found_in(text, pairs, &unit, &each)) return to_ms(unit) * each;
   if (kTimePerStep.found_in(text, pairs, &each, &unit, &steps)) {
     const double of = steps.empty() ? 1 : std::strtod(steps.c_str(), nullptr);

@@ -77,6 +77,7 @@ ProgressRow progress_row(const TextLine& line, const char* framework) {
 
 void put_progress(const ProgressRow& row, Reading& reading) {
   reading.steps_told = reading.steps_told || row.iteration.has_value();
+  if (row.iteration) reading.last_step = row.iteration;
   reading.sink.put(row);
 }
 

@@ -4,6 +4,8 @@
 //   ranks 16-23 (node-14): data=1.49s forward=0.42s wait_allreduce=0.05s
 //   StepTimer(avg of 1000) ms  rank: fwd_bwd/wait_allreduce  0:246/29 1:256/19 2:245/30 3:244/31
 //   compute_ms per rank: [812.1, 813.0, 1440.2, 811.7]
+//   timers gx-07: fwd_bwd=9.54 wait_allreduce=0.44 data=0.1
+//   gx-07 h2d offload per gpu (s): 1.67 1.64 1.61 1.62 1.64 1.68 1.67 1.66
 #include "ingest/training/rank_parts.hpp"
 
 #include <algorithm>
@@ -175,6 +177,57 @@ bool put_listed(const TextLine& line, Reading& reading) {
   return true;
 }
 
+// "gx-07: ...", "timers gx-07 | ...": the machine that a line begins with, and what is said of it.
+bool named_machine(std::string_view text, std::string& host, std::string_view& said) {
+  static const re2::RE2 kMachine(
+      R"(^\s*(?:[a-z]{3,12} )?\[?([A-Za-z][\w.-]*\d[\w-]*)\]?(?:\s*[:|]|\s))");
+  re2::StringPiece rest(text.data(), text.size());
+  if (!re2::RE2::Consume(&rest, kMachine, &host) || !line::may_name_machine(host)) return false;
+  said = {rest.data(), rest.size()};
+  return true;
+}
+
+// One part of the step on each device of a machine.
+bool put_devices(const std::string& host, std::string_view said, const TextLine& line,
+                 Reading& reading) {
+  static const re2::RE2 kDevices(
+      R"(^\s*([A-Za-z][\w/+ -]{1,40}?) per (?:gpu|device|local rank)s?\s*(?:\((ms|s)\))?\s*[:=]\s*([\d. ,]+)\s*$)");
+  std::string name, unit, values;
+  if (!re2::RE2::PartialMatch(re2::StringPiece(said.data(), said.size()), kDevices, &name, &unit,
+                              &values) ||
+      !rules::part_name(name).of_step())
+    return false;
+  LineFigures& figures = reading.keep<LineFigures>();
+  std::int64_t device = 0;
+  for (const char* at = values.c_str();;) {
+    char* end = nullptr;
+    const double value = std::strtod(at, &end);
+    if (end == at) return device > 0;
+    figures.begin(line, std::nullopt);
+    figures.host(Host(host));
+    figures.local_rank(LocalRank(device++));
+    figures.add(name, unit, {}, value);
+    figures.end(line, reading);
+    at = end + std::strspn(end, " ,");
+  }
+}
+
+bool put_machine(const TextLine& line, Reading& reading) {
+  std::string host;
+  std::string_view said;
+  if (!named_machine(line.line.message, host, said)) return false;
+  if (put_devices(host, said, line, reading)) return true;
+  LineFigures trial;
+  trial.begin(line, std::nullopt);
+  if (add_part_figures(said, {}, trial) < kLeastParts) return false;
+  LineFigures& figures = reading.keep<LineFigures>();
+  figures.begin(line, std::nullopt);
+  figures.host(Host(host));
+  add_part_figures(said, {}, figures);
+  figures.end(line, reading);
+  return true;
+}
+
 // Lines that told nothing, but for their digits: a loader prints a million of a kind.
 class IdleShapes final : public Kept {
  public:
@@ -205,7 +258,7 @@ Outcome read_parts_of(const TextLine& line, Reading& reading) {
     const std::int64_t rank = number_of(*line.line.prefix.rank);
     who = Speaker{rank, rank, {}, text};
   }
-  if (!who) return {};
+  if (!who) return {put_machine(line, reading)};
   LineFigures trial;
   trial.begin(line, std::nullopt);
   if (add_part_figures(who->rest, {}, trial) < kLeastParts) return {};
@@ -227,9 +280,9 @@ constexpr std::string_view kRankPartWords[] = {
     "data_ms",  "data_wait", "data_load",  "dataload", " data=",    " data:",
     "fwd_bwd",  "fwd+bwd",   "fwd_ms",     "fwd_time", "forward",   "backward",
     "compute",  "allreduce", "all_reduce", "_wait=",   "_wait ",    "_wait:",
-    " wait=",   " wait:",    "wait_ms",    " comm=",   " comm:"};
+    " wait=",   " wait:",    "wait_ms",    " comm=",   " comm:",    "offload"};
 
-constexpr std::string_view kAlsoOfRanks[] = {"ran"};
+constexpr std::string_view kAlsoOfRanks[] = {"ran", "timers ", "per gpu", "per device"};
 
 }  // namespace
 
