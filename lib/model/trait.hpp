@@ -101,6 +101,7 @@
   TRAIT(clock_wrong) \
   /* a machine lost its power */ \
   TRAIT(power_lost) \
+  TRAIT(restarted) \
   /* the kernel names a process that does not move */ \
   TRAIT(hung_task) \
   /* a client names the server of files that does not answer */ \

@@ -333,5 +333,40 @@ TEST_F(OneMachine, WhoseAddressCountsAsItsName) {
     EXPECT_FALSE(host.starts_with("hx-")) << host;
 }
 
+// A log that breaks off and goes on with the start of a kernel.
+TEST_F(OneMachine, ThatRestartedInTheMiddle) {
+  const auto bundle = [&](const std::string& before, const std::string& second = {}) {
+    std::string console;
+    for (int i = 0; i < 60; ++i)
+      console += fmt::format("2026-02-02 10:{:02}:00 INFO step={} loss=2.7\n", i / 6, i);
+    for (const char* host : {"lm-1", "lm-2", "lm-4"})
+      console += fmt::format(
+          "2026-02-02 10:10:30 [{}] torch.distributed.DistBackendError: NCCL error: remote process "
+          "exited or there was a network error\n",
+          host);
+    rewrite("console.log", console);
+    for (const std::string host : {"lm-1", "lm-2", "lm-3", "lm-4"}) {
+      std::string log;
+      for (int i = 0; i < 10; ++i)
+        log += fmt::format("Feb  2 10:0{}:11 {} {}: Session {} of user root.\n", i, host,
+                           i % 2 == 0 ? "systemd[1]" : "CRON[77]", i);
+      if (host == "lm-3" || host == second)
+        log += before +
+               fmt::format("Feb  2 10:17:51 {} kernel: Linux version 6.8.0-45-generic\n", host);
+      rewrite(fmt::format("{}/messages", host), log);
+    }
+    return diagnose();
+  };
+  const Answer a = bundle("");
+  EXPECT_EQ(a.verdict.action, Action::isolate) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"lm-3"});
+  EXPECT_NE(
+      bundle("Feb  2 10:09:50 lm-3 systemd-shutdown[1]: Syncing filesystems.\n").verdict.action,
+      Action::isolate)
+      << "somebody shut it down";
+  EXPECT_NE(bundle("", "lm-2").verdict.action, Action::isolate)
+      << "two of them in the same minutes";
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test

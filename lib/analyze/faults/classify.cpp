@@ -467,6 +467,28 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
   }
 }
 
+// Machines that start again together were stopped by what they share, or are restarted by somebody
+// who cleans up: none of them failed by itself.
+void restarts_of_several(std::vector<Finding>& findings) {
+  constexpr Nanoseconds kTogether = 10 * kMinute;
+  std::vector<Finding*> restarts;
+  for (Finding& f : findings)
+    if (f.outcome == Outcome::fired && f.traits.has(Trait::restarted) && f.end)
+      restarts.push_back(&f);
+  const std::vector<Finding*> all = restarts;
+  for (Finding* f : restarts) {
+    std::set<Host> together;
+    for (const Finding* other : all)
+      if (std::abs(*other->end - *f->end) <= kTogether)
+        together.insert(other->hosts.begin(), other->hosts.end());
+    if (together.size() < 2) continue;
+    f->cause = CauseKind::none;
+    f->severity = Severity::warning;
+    f->role = Role::confirmation;
+    f->why = say(Phrase::restarted_with_others, together.size());
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals,
@@ -482,6 +504,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
     out.push_back(std::move(f));
   }
   links_of_a_switch(out, params);
+  restarts_of_several(out);
   sort_rows(out, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& f) {
       return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity),

@@ -52,6 +52,7 @@ struct Reading {
   bool steps_told =
       false;  // a framework's own step lines were read: progress bars beside them tell nothing new
   std::optional<std::int64_t> last_step = {};  // that a line told of
+  std::string_view above = {};  // what stands before the line that is read, as far as it is at hand
   std::string current_host =
       {};  // output of many machines in one text: whose the lines below a heading or a prompt are
 

@@ -15,9 +15,9 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
-    kKernelBanner, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings, kRdmaSettings,
-    kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo, kKubernetesConditions, kSwitchPorts,
-    kSwitchMtus, kLabelledRows;
+    kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings,
+    kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo, kKubernetesConditions,
+    kSwitchPorts, kSwitchMtus, kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
@@ -67,6 +67,7 @@ constexpr const Recogniser* kAll[] = {
     &kDriver,
     &kCriPartial,
     &kKernelBanner,
+    &kUncleanRestart,
     &kUname,
     &kRankLine,
     &kNodeRankLine,

@@ -494,6 +494,7 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
   for (const Candidate& candidate : scan.candidates) {
     if (wants_every_line()) walk_lines(bytes, position, candidate.begin, seen);
     const std::string_view raw = bytes.substr(candidate.begin, candidate.length);
+    reading_.above = bytes.substr(0, candidate.begin);
     if (candidate.judged == nullptr)
       line::peel(raw, candidate.first ? habit_ : line::Habit{}, peeled_);
     line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
