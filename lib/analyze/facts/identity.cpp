@@ -205,15 +205,20 @@ class Resolution {
     for (const auto& t : facts_.tracebacks)
       if (t.rank) ranks[t.place.member].insert(*t.rank);
     for (const auto& i : facts_.identities)
-      if (i.host) printed.insert(i.place.member);
+      if (i.host && i.source != kExit) printed.insert(i.place.member);
     for (const auto& e : facts_.events) {
       if (e.rank) ranks[e.place.member].insert(*e.rank);
       const std::size_t named = e.host ? e.message.find(*e.host) : 0;
-      if (e.host && (e.role != Role::root || named == 0 || named == std::string::npos))
+      const bool launcher = e.message.starts_with("srun: ") && named > 0;
+      if (e.host && !launcher && (e.role != Role::root || named == 0 || named == std::string::npos))
         printed.insert(e.place.member);
     }
+    std::set<Host> known;
+    for (const auto& [member, hosts] : votes) known.insert(hosts.begin(), hosts.end());
     std::erase_if(votes, [&](const auto& vote) {
       const std::set<Rank>& of = ranks[vote.first];
+      if (vote.second.size() == 1 && known.size() > 1 && printed.count(vote.first) == 0)
+        return true;
       return vote.second.size() == 1 && of.size() > 1 &&
              (printed.count(vote.first) == 0 ||
               number_of(*of.rbegin()) - number_of(*of.begin()) >= kOfOneMachine);
