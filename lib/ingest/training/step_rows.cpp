@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "ingest/engine/events.hpp"
 #include "model/contains.hpp"
 #include "rules/step_parts.hpp"
 
@@ -165,6 +168,15 @@ void StepRows::progress(const StepRow& row, const Place& place, Reading& reading
   };
   figure(loss, out.loss, out.loss_nan);
   figure(norm, out.grad_norm, out.grad_norm_nan);
+  // No rule hears the rows of a file of numbers.
+  if (out.loss_nan && !nan_told_ && reading.text_kind == "data") {
+    nan_told_ = true;
+    line::Line said;
+    said.prefix.time = row.time;
+    said.prefix.rank = row.owner.rank;
+    said.message = fmt::format("iteration {}: loss: nan", row.step);
+    put_said(place, said, reading.text_kind, reading);
+  }
   reading.sink.put(out);
 }
 
