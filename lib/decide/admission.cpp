@@ -233,12 +233,21 @@ std::optional<Nanoseconds> long_before(const Setting& s, const Finding& f) {
   return *sign - *f.end;
 }
 
+// A setting stays, and the job lives with it for a while: until buffers are full or the first large
+// packet is sent.
+bool still_in_force(const Setting& s, const Finding& f) {
+  constexpr Nanoseconds kLivedWith = 30 * kMinute;
+  const Finding* consequence = s.moments.consequence;
+  return f.traits.has(Trait::lasting) && f.end && consequence != nullptr &&
+         leads_to(f, consequence->event_class) && *s.incident.last_progress - *f.end <= kLivedWith;
+}
+
 // Steps without a number are no sign that it passed.
 Why ran_on(const Setting& s, const Finding& f, CauseKind kind) {
   if (!s.moments.went_on(f) || (kind == CauseKind::numerics && s.incident.ended_not_a_number))
     return std::nullopt;
   if (steps_after(f)) return say(Phrase::steps_after_it);
-  if (in_another_zone(s, f)) return std::nullopt;
+  if (in_another_zone(s, f) || still_in_force(s, f)) return std::nullopt;
   return say(Phrase::job_went_on, human_duration(*s.incident.last_progress - *f.end));
 }
 

@@ -89,6 +89,7 @@
   TRAIT(below_rate) \
   /* what a port of the network, or a way through it, says of itself */ \
   TRAIT(of_network) \
+  TRAIT(lasting) \
   /* a file is not there */ \
   TRAIT(file_missing) \
   /* what a tool prints on a machine that lacks or refuses something */ \

@@ -176,9 +176,9 @@ class ProgramOutput {
   Speaker speaker(const Facts& facts, const EventRow& e, const rules::RulePack& pack) const {
     const MemberRow* m = facts.member(e.place.member);
     const rules::Rule* rule = pack.find(e.rule);
-    // A power distribution unit is no machine of the job, and speaks of nothing else.
+    // A power distribution unit or a switch is no machine of the job, and speaks of nothing else.
     if (m == nullptr || rule == nullptr || members_.count(e.place.member) != 0 ||
-        rule->origin == Origin::bmc)
+        rule->origin == Origin::bmc || rule->meaning.traits.has(Trait::of_network))
       return Speaker::job;
     if (rule->meaning.cause == CauseKind::crash && unit_of(e.detail) == "kernel")
       return Speaker::machine;  // of whichever program it was
@@ -761,6 +761,20 @@ void keep_services_that_stayed_away(std::vector<Signal>& signals) {
       s.before_job = false;
 }
 
+// A setting that was changed within a day before the job began is in force when the job prints what
+// it leads to.
+void keep_settings_that_stay(const Facts& facts, std::vector<Signal>& signals) {
+  std::set<std::string_view> met;
+  for (const Signal& s : signals)
+    if (!s.before_job && !s.hearsay) met.insert(s.event_class);
+  for (Signal& s : signals)
+    if (s.before_job && s.meaning.traits.has(Trait::lasting) && s.end && facts.job_start &&
+        *s.end + kDay > *facts.job_start &&
+        std::ranges::any_of(s.meaning.leads_to,
+                            [&](const std::string& one) { return met.count(one) > 0; }))
+      s.before_job = false;
+}
+
 // A part that failed before the job began and that nothing took back is still broken when a program
 // on the same machine prints what that leads to, and what is no echo of a failure anywhere.
 void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
@@ -812,6 +826,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);
   keep_what_stayed_broken(facts, out);
   keep_services_that_stayed_away(out);
+  keep_settings_that_stay(facts, out);
   name_owners_of_xid_45(out);
   sort_rows(out, earlier);
   return out;
