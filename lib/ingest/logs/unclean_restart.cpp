@@ -13,6 +13,8 @@ namespace culprit::ingest {
 
 namespace {
 
+// A quiet log may have been silent for long before the machine went, and after the job had ended.
+constexpr Nanoseconds kLongestSilence = 15 * kMinute;
 constexpr std::size_t kLookedBack = 64 * 1024, kShutDownIn = 8 * 1024;
 
 // What every way to shut down leaves in a journal or syslog.
@@ -65,7 +67,7 @@ Outcome read_unclean_restart(const TextLine& line, Reading& reading) {
   if (!daemons_speak(above) || shut_down(end_of(above, kShutDownIn))) return {};
   const std::optional<line::Prefix> alive = last_of(above);
   if (!alive || alive->time.clock != prefix.time.clock || alive->time.ns > prefix.time.ns ||
-      alive->host != prefix.host)
+      prefix.time.ns - alive->time.ns > kLongestSilence || alive->host != prefix.host)
     return {};
   line::Line said;
   said.prefix = *alive;
