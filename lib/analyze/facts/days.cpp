@@ -1,9 +1,11 @@
 #include "analyze/facts/days.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "analyze/facts/zone_joins.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -96,13 +98,19 @@ std::map<MemberId, FirstDay> date_times_of_day(Facts& facts) {
   if (files.empty()) return out;
   const auto reference = last_date(facts);
   if (!reference) return out;
+  std::set<MemberId> of_kernel;
+  for (const EventRow& e : facts.events)
+    if (e.detail.find("unit=kernel") != std::string::npos) of_kernel.insert(e.place.member);
   std::vector<std::string> named;
   for (auto& [member, file] : files) {
     const MemberRow* m = facts.member(member);
     const auto first = std::ranges::min_element(file.times, {}, [](const TimesOfFile::At& a) {
                          return a.place.offset;
                        })->time->ns;
-    if (file.dated || first < kFromStart || !facts.counts(m)) continue;
+    // A machine's log may be of any day, and what it reports would accuse it.
+    if (file.dated || first < kFromStart || !facts.counts(m) || of_machine(*m) ||
+        of_kernel.count(member) > 0)
+      continue;
     const Nanoseconds last = file.unwrap();
     FirstDay day;
     day.clock = reference->clock == Clock::local_no_year ? Clock::local_no_year : Clock::local;
