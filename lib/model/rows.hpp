@@ -234,6 +234,14 @@ struct ProgressSpan {
   ProgressRow first, last;
   std::optional<ProgressRow> first_nan;
   std::optional<ProgressRow> last_good;  // the last before first_nan
+
+  template <class Visit>
+  void each_row(Visit visit) {
+    visit(first);
+    visit(last);
+    if (first_nan) visit(*first_nan);
+    if (last_good) visit(*last_good);
+  }
 };
 
 // What to add to a member's own clock to get UTC.

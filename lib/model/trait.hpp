@@ -89,6 +89,7 @@
   TRAIT(below_rate) \
   /* what a port of the network, or a way through it, says of itself */ \
   TRAIT(of_network) \
+  /* a setting that was changed stays so until it is changed again */ \
   TRAIT(lasting) \
   /* a file is not there */ \
   TRAIT(file_missing) \
@@ -102,6 +103,7 @@
   TRAIT(clock_wrong) \
   /* a machine lost its power */ \
   TRAIT(power_lost) \
+  /* a machine started again without having been shut down */ \
   TRAIT(restarted) \
   /* the kernel names a process that does not move */ \
   TRAIT(hung_task) \

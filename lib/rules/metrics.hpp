@@ -111,6 +111,17 @@ class FoundMetrics {
   std::map<std::pair<std::string, std::string>, std::optional<MetricMatch>> found_;
 };
 
+// The name in the catalogue of what is read on a device ("gpu", "nic"; "": on none): the "temp" of
+// a GPU is gpu_temp there. None: neither name is known. `known`: a Catalogue or FoundMetrics.
+template <class Known>
+std::optional<std::string> name_on_device(Known& known, std::string_view device,
+                                          const std::string& name, const std::string& unit = {}) {
+  if (known.find(name, unit)) return name;
+  if (device.empty()) return std::nullopt;
+  std::string out = std::string(device).append(1, '_').append(name);
+  return known.find(out, unit) ? std::optional(std::move(out)) : std::nullopt;
+}
+
 // "MiB/s" to "B/s" is 1048576; none when they do not measure the same. "s/s" is a ratio.
 std::optional<double> unit_factor(std::string_view from, std::string_view to);
 

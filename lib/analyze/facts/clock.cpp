@@ -197,9 +197,9 @@ void move_times(Facts& facts, const Host& host, Nanoseconds by, Nanoseconds unce
 void move_progress(Facts& facts, const Host& host, Nanoseconds by) {
   for (ProgressSpan& p : facts.progress)
     if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
-      for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
-                               p.last_good ? &*p.last_good : nullptr})
-        if (row != nullptr && row->time_ns) *row->time_ns -= by;
+      p.each_row([&](ProgressRow& row) {
+        if (row.time_ns) *row.time_ns -= by;
+      });
 }
 
 // What the time service of a machine says of its clock (chronyc tracking), when that is seconds or
@@ -403,10 +403,7 @@ void resolve_rows(Facts& facts, const ClockMap& map, const std::map<MemberId, Fi
     t.time_ns = map.utc(t.time, t.host, t.place.member, t.uncertainty);
   for (auto& x : facts.exits) x.time_ns = map.utc(x.time, x.host, x.place.member, ignored);
   for (auto& p : facts.progress) {
-    for (ProgressRow* row : {&p.first, &p.last})
-      row->time_ns = map.utc(row->time, {}, p.member, ignored);
-    if (p.first_nan) p.first_nan->time_ns = map.utc(p.first_nan->time, {}, p.member, ignored);
-    if (p.last_good) p.last_good->time_ns = map.utc(p.last_good->time, {}, p.member, ignored);
+    p.each_row([&](ProgressRow& row) { row.time_ns = map.utc(row.time, {}, p.member, ignored); });
     if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member))
       facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
   }

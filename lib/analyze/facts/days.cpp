@@ -25,10 +25,7 @@ void each_time(Facts& facts, See see) {
   // What tells an uptime is placed by whoever asks for the start of a machine.
   for (auto& c : facts.clocks)
     if (c.kind == "first" || c.kind == "last" || c.kind == "sample") see(c.time, c.place);
-  for (auto& p : facts.progress)
-    for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
-                             p.last_good ? &*p.last_good : nullptr})
-      if (row != nullptr) see(row->time, row->place);
+  for (auto& p : facts.progress) p.each_row([&](ProgressRow& row) { see(row.time, row.place); });
 }
 
 // The last date that is printed, by what is surest to be near the failure. Of two of a kind that
@@ -63,13 +60,12 @@ struct TimesOfFile {
     Place place;
     Timestamp* time;
   };
-  std::vector<At> times;
+  std::vector<At> times;  // in the order of the file, once they are all there
   bool dated = false;
 
   // The unwrapped time of the last line; each time counts from the midnight before the first.
   Nanoseconds unwrap() {
     constexpr Nanoseconds kHalf = 12 * kHour;
-    sort_by(times, [](const At& a) { return a.place.offset; });
     Nanoseconds days = 0, last = times.front().time->ns;
     for (At& at : times) {
       if (at.time->ns + days + kHalf < last) days += kDay;
@@ -104,9 +100,8 @@ std::map<MemberId, FirstDay> date_times_of_day(Facts& facts) {
   std::vector<std::string> named;
   for (auto& [member, file] : files) {
     const MemberRow* m = facts.member(member);
-    const auto first = std::ranges::min_element(file.times, {}, [](const TimesOfFile::At& a) {
-                         return a.place.offset;
-                       })->time->ns;
+    sort_by(file.times, [](const TimesOfFile::At& a) { return a.place.offset; });
+    const Nanoseconds first = file.times.front().time->ns;
     // A machine's log may be of any day, and what it reports would accuse it.
     if (file.dated || first < kFromStart || !facts.counts(m) || of_machine(*m) ||
         of_kernel.count(member) > 0)

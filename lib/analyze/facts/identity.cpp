@@ -217,11 +217,11 @@ class Resolution {
     for (const auto& [member, hosts] : votes) known.insert(hosts.begin(), hosts.end());
     std::erase_if(votes, [&](const auto& vote) {
       const std::set<Rank>& of = ranks[vote.first];
-      if (vote.second.size() == 1 && known.size() > 1 && printed.count(vote.first) == 0)
-        return true;
-      return vote.second.size() == 1 && of.size() > 1 &&
-             (printed.count(vote.first) == 0 ||
-              number_of(*of.rbegin()) - number_of(*of.begin()) >= kOfOneMachine);
+      if (vote.second.size() != 1) return false;
+      const bool silent = printed.count(vote.first) == 0;
+      if (silent && known.size() > 1) return true;
+      return of.size() > 1 &&
+             (silent || number_of(*of.rbegin()) - number_of(*of.begin()) >= kOfOneMachine);
     });
   }
 

@@ -746,6 +746,11 @@ bool breaks_the_next_run(const Facts& facts, const Signal& s) {
          std::ranges::none_of(facts.progress, steps_later);
 }
 
+bool led_to_any(const Signal& s, const std::set<std::string_view>& classes) {
+  return std::ranges::any_of(s.meaning.leads_to,
+                             [&](const std::string& one) { return classes.count(one) > 0; });
+}
+
 // A service that ended before the job began, of a kind that says when it is back and did not, is
 // still gone when somebody who asks for it gets no answer.
 void keep_services_that_stayed_away(std::vector<Signal>& signals) {
@@ -756,8 +761,7 @@ void keep_services_that_stayed_away(std::vector<Signal>& signals) {
   for (Signal& s : signals)
     if (s.before_job && s.meaning.cause == CauseKind::shared && s.meaning.role == Role::root &&
         !s.meaning.cleared_by.empty() && (s.alerts.empty() || !s.alerts.back().closed) &&
-        std::ranges::any_of(s.meaning.leads_to,
-                            [&](const std::string& one) { return met.count(one) > 0; }))
+        led_to_any(s, met))
       s.before_job = false;
 }
 
@@ -769,16 +773,14 @@ void keep_settings_that_stay(const Facts& facts, std::vector<Signal>& signals) {
     if (!s.before_job && !s.hearsay) met.insert(s.event_class);
   for (Signal& s : signals)
     if (s.before_job && s.meaning.traits.has(Trait::lasting) && s.end && facts.job_start &&
-        *s.end + kDay > *facts.job_start &&
-        std::ranges::any_of(s.meaning.leads_to,
-                            [&](const std::string& one) { return met.count(one) > 0; }))
+        *s.end + kDay > *facts.job_start && led_to_any(s, met))
       s.before_job = false;
 }
 
 // A part that failed before the job began and that nothing took back is still broken when a program
 // on the same machine prints what that leads to, and what is no echo of a failure anywhere.
 void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
-  std::map<Host, std::set<std::string>> met;  // by the job, by host
+  std::map<Host, std::set<std::string_view>> met;  // by the job, by host
   for (const Signal& s : signals)
     if (!s.before_job && !s.hearsay && !s.stranger && s.origin == Origin::any && s.host &&
         s.meaning.role == Role::root)
@@ -797,9 +799,7 @@ void keep_what_stayed_broken(const Facts& facts, std::vector<Signal>& signals) {
     const auto classes = met.find(*s.host);
     if (closed || (boot != boots.end() && boot->second > *s.end)) continue;
     if (apart && breaks_the_next_run(facts, s)) s.before_job = false;
-    if (classes == met.end()) continue;
-    for (const std::string& consequence : s.meaning.leads_to)
-      if (classes->second.count(consequence) != 0) s.before_job = false;
+    if (classes != met.end() && led_to_any(s, classes->second)) s.before_job = false;
   }
 }
 

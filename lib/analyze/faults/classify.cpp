@@ -475,10 +475,9 @@ void restarts_of_several(std::vector<Finding>& findings) {
   for (Finding& f : findings)
     if (f.outcome == Outcome::fired && f.traits.has(Trait::restarted) && f.end)
       restarts.push_back(&f);
-  const std::vector<Finding*> all = restarts;
   for (Finding* f : restarts) {
     std::set<Host> together;
-    for (const Finding* other : all)
+    for (const Finding* other : restarts)
       if (std::abs(*other->end - *f->end) <= kTogether)
         together.insert(other->hosts.begin(), other->hosts.end());
     if (together.size() < 2) continue;

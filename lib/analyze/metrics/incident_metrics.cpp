@@ -111,16 +111,12 @@ std::vector<const SeriesRow*> series_by_member(const Facts& facts) {
 }
 
 // The metric that a series is of, and its unit. Seconds of processors count as shares of time.
-// The column of a table of GPUs that is called "temp" is a GPU's temperature.
 std::pair<std::string, std::string> metric_of(const SeriesRow& s, rules::FoundMetrics& known) {
   if (s.name == "node_cpu_seconds_total")
     for (const char* mode : {"iowait", "steal"})
       if (contains(s.labels, fmt::format("mode={}", mode))) return {mode, "%"};
   const std::string_view device = s.gpu ? "gpu" : s.nic ? "nic" : "";
-  if (!device.empty() && !known.find(s.name, s.unit))
-    if (std::string of_device = fmt::format("{}_{}", device, s.name); known.find(of_device, s.unit))
-      return {std::move(of_device), s.unit};
-  return {s.name, s.unit};
+  return {rules::name_on_device(known, device, s.name, s.unit).value_or(s.name), s.unit};
 }
 
 // Labels change with what runs on a device: of its last readings the newest count.

@@ -142,11 +142,14 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   return row;
 }
 
-void put_said(const Place& place, const line::Line& said, std::string_view text_kind,
-              Reading& reading) {
+bool put_said(const Place& place, const line::Line& said, std::string_view text_kind,
+              Reading& reading, const std::optional<Timestamp>& until) {
   const auto match = reading.pack.match(said.message, text_kind);
-  if (match && reading.pack.is_event(*match))
-    reading.sink.put(make_event({place, said.message, said}, *match, reading));
+  if (!match || !reading.pack.is_event(*match)) return false;
+  EventRow row = make_event({place, said.message, said}, *match, reading);
+  if (until) row.last_time = *until;
+  reading.sink.put(std::move(row));
+  return true;
 }
 
 void StormFolder::add(EventRow row, Sink& sink) {

@@ -17,9 +17,9 @@ std::optional<std::int64_t> captured_number(const std::map<std::string, std::str
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading);
 
 // What a reader says of a record, in words that the rules know: an event where one of them takes
-// it.
-void put_said(const Place& place, const line::Line& said, std::string_view text_kind,
-              Reading& reading);
+// it, and true. It is over at `until`; without that it is of one moment.
+bool put_said(const Place& place, const line::Line& said, std::string_view text_kind,
+              Reading& reading, const std::optional<Timestamp>& until = std::nullopt);
 
 // Holds back the newest row of each kind, so that a storm (11,000 lines of Xid 45, 800,000
 // corrected errors) becomes a row that says how many lines from when to when. Lines of one kind

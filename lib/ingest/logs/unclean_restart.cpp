@@ -74,12 +74,7 @@ Outcome read_unclean_restart(const TextLine& line, Reading& reading) {
   said.message =
       fmt::format("the machine restarted without shutting down: it had been silent for {}",
                   human_duration(prefix.time.ns - alive->time.ns));
-  const auto match = reading.pack.match(said.message, "kernel");
-  if (!match || !reading.pack.is_event(*match)) return {};
-  EventRow row = make_event({line.place, said.message, said}, *match, reading);
-  row.last_time = prefix.time;
-  reading.sink.put(std::move(row));
-  return {true};
+  return {put_said(line.place, said, "kernel", reading, prefix.time)};
 }
 
 constexpr std::string_view kBannerWords[] = {"Linux version "};

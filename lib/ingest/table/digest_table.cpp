@@ -75,11 +75,12 @@ DigestRow digest_row(std::string_view text) {
   return out;
 }
 
-// Of a computation, by the name of its digest: else it may be a file's or an image's.
-bool digest_of_numbers(std::string_view name) {
+// Of a computation, by the name of its digest in small letters: else it may be a file's or an
+// image's.
+bool digest_of_numbers(const std::string& name) {
   return std::ranges::any_of(std::array<std::string_view, 8>{"grad", "param", "weight", "loss",
                                                              "logit", "output", "result", "tensor"},
-                             [&](std::string_view word) { return contains(lower(name), word); });
+                             [&](std::string_view word) { return contains(name, word); });
 }
 
 // What the columns are for.
@@ -198,16 +199,14 @@ class DigestTable {
     for (const std::size_t i : columns.checks) check.append(cells[i]).append(1, ' ');
     for (const std::size_t i : columns.digests) digest.append(cells[i]).append(1, ' ');
     // Work of each device's own, done twice: the second time all come to what they came to before.
-    twice_ = columns.twice;
-    computed_ = columns.computed;
-    if (twice_) {
+    if (columns.twice) {
       check = std::to_string(seen_[device]++);
       digest = cells[columns.digests[0]] == cells[columns.digests[1]] ? "same" : "other";
     }
     checks_[check].push_back({devices_.insert(std::move(device)).first, digest, place});
   }
 
-  void tell(Reading& reading) const {
+  void tell(const DigestColumns& columns, Reading& reading) const {
     std::map<Device, std::pair<std::size_t, Place>, ByName> odd;
     std::set<std::string> results;
     std::size_t compared = 0;
@@ -220,7 +219,8 @@ class DigestTable {
         if (row.digest != usual) ++odd.try_emplace(row.device, 0, row.place).first->second.first;
     }
     // The same digest whatever the work: of a file or an image, not of a computation.
-    if (compared < kFewestChecks || (!twice_ && !computed_ && results.size() < kFewestChecks) ||
+    if (compared < kFewestChecks ||
+        (!columns.twice && !columns.computed && results.size() < kFewestChecks) ||
         odd.size() * kOneOf > devices_.size())
       return;
     // Another driver or library makes all devices of a machine differ alike: none of them is odd.
@@ -269,7 +269,6 @@ class DigestTable {
     return agreed ? std::string(most->first) : std::string();
   }
 
-  bool twice_ = false, computed_ = false;
   std::map<std::string, std::size_t> seen_;  // rows of a device
   std::set<std::string> devices_;
   std::map<std::string, std::vector<Row>> checks_;
@@ -292,7 +291,7 @@ std::string read_digests(std::string_view bytes, const MemberRow& member, Readin
                                                    .host = Host(cells[columns.host]),
                                                    .rank = rank});
                   });
-  table.tell(reading);
+  table.tell(columns, reading);
   return rows > kMostDigestRows ? "digests.too_many" : "";
 }
 

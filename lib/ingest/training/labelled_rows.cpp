@@ -149,14 +149,11 @@ bool read_value(RowWords& words, LabelledRow& row) {
   return row.cells.size() <= kMostCells;
 }
 
-// The catalogue's name of a value: "clocks" of a GPU is gpu_clocks there.
+// The catalogue's name of a value, of whichever device the row names.
 std::string known_name(const LabelledRow& row, std::string_view name) {
   const rules::Catalogue& catalogue = rules::Catalogue::built_in();
-  if (catalogue.find(name)) return std::string(name);
-  for (const auto& [device, before] :
-       {std::pair(row.gpu, std::string_view("gpu_")), std::pair(row.nic, std::string_view("nic_"))})
-    if (std::string out = std::string(before).append(name); !device.empty() && catalogue.find(out))
-      return out;
+  for (const std::string_view device : {row.gpu.empty() ? "" : "gpu", row.nic.empty() ? "" : "nic"})
+    if (auto out = rules::name_on_device(catalogue, device, std::string(name))) return *out;
   return {};
 }
 

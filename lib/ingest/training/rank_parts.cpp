@@ -212,14 +212,19 @@ bool put_devices(const std::string& host, std::string_view said, const TextLine&
   }
 }
 
+// A line of its own that names parts of a step: one alone may be of anything.
+bool has_parts(const TextLine& line, std::string_view said) {
+  LineFigures trial;
+  trial.begin(line, std::nullopt);
+  return add_part_figures(said, {}, trial) >= kLeastParts;
+}
+
 bool put_machine(const TextLine& line, Reading& reading) {
   std::string host;
   std::string_view said;
   if (!named_machine(line.line.message, host, said)) return false;
   if (put_devices(host, said, line, reading)) return true;
-  LineFigures trial;
-  trial.begin(line, std::nullopt);
-  if (add_part_figures(said, {}, trial) < kLeastParts) return false;
+  if (!has_parts(line, said)) return false;
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, std::nullopt);
   figures.host(Host(host));
@@ -259,9 +264,7 @@ Outcome read_parts_of(const TextLine& line, Reading& reading) {
     who = Speaker{rank, rank, {}, text};
   }
   if (!who) return {put_machine(line, reading)};
-  LineFigures trial;
-  trial.begin(line, std::nullopt);
-  if (add_part_figures(who->rest, {}, trial) < kLeastParts) return {};
+  if (!has_parts(line, who->rest)) return {};
   put_parts(*who, line, unit_in(text.substr(0, text.size() - who->rest.size())), reading);
   return {true};
 }

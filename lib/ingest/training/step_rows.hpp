@@ -77,7 +77,7 @@ class StepRows {
   bool tells_of_step(const StepRow& row) const;
 
   std::string framework_;
-  bool nan_told_ = false;
+  bool nan_told_ = false;  // of a file of numbers, once
   bool numbered_ = false;  // a record had the number of its step: nothing is counted
   std::unordered_map<std::uint32_t, std::int64_t> counted_;  // by owner
   std::vector<Slot> slots_;

@@ -5,8 +5,8 @@
 // columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an
 // export that is not thinned out they repeat the value, and they are not read.
 #include <algorithm>
-#include <map>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -224,7 +224,7 @@ bool known_columns(const Layout& layout) {
   const rules::Catalogue& catalogue = rules::Catalogue::built_in();
   return std::ranges::count_if(layout.columns, [&](const StepColumn& c) {
            return c.meaning.role == KeyRole::value &&
-                  (catalogue.find(c.name) || catalogue.find("gpu_" + c.name));
+                  rules::name_on_device(catalogue, "gpu", c.name);
          }) >= kLeast;
 }
 
