@@ -134,6 +134,21 @@ Why vague(const Setting& s, const Finding& f, CauseKind kind) {
   return say(Phrase::vague_time_unconfirmed, human_duration(f.uncertainty));
 }
 
+// A machine that restarted without a word went at some time between two of its lines: a failure
+// elsewhere that has its moment within them came before it as well as behind it.
+Why gone_unseen(const Setting& s, const Finding& f, CauseKind kind) {
+  if (!f.traits.has(Trait::restarted) || !f.start || !f.end || corroborated(s, f, kind))
+    return std::nullopt;
+  const bool other = std::ranges::any_of(s.incident.findings, [&](const Finding& o) {
+    const auto would_be = kind_of(o);
+    return o.outcome == Outcome::fired && o.role == Role::root && o.origin == Origin::any &&
+           would_be && *would_be != CauseKind::network && o.start && *o.start >= *f.start &&
+           *o.start <= *f.end && o.host != f.host;
+  });
+  if (!other) return std::nullopt;
+  return say(Phrase::vague_time_unconfirmed, human_duration(*f.end - *f.start));
+}
+
 // The kernel ended a process, and no moment of the job is known in which it can have been missed.
 Why foreign_unplaced(const Setting& s, const Finding& f, CauseKind kind) {
   if (!of_foreign_process(f) || s.moments.first_consequence || corroborated(s, f, kind))
@@ -449,6 +464,10 @@ constexpr Objection kToOne[] = {
     {"has no time, and no second source", Exclusion::unplaced, kAll, undated},
     {"may stand on either side of the failure, and has no second source", Exclusion::unplaced, kAll,
      vague},
+    {"went at a time that nobody saw, and a failure elsewhere has its moment",
+     Exclusion::unplaced,
+     {CauseKind::machine},
+     gone_unseen},
     {"fits only if its clock is of another zone", Exclusion::unplaced, kAll,
      behind_in_another_zone},
     {"was over hours before the job ended", Exclusion::over_before, kAll, over_long_before},

@@ -74,12 +74,17 @@ void Moments::find_undated_consequence() {
     }
 }
 
+// A machine that restarted without a word went at some time between its last line and its start.
+static Nanoseconds open_for(const Finding& f) {
+  return f.traits.has(Trait::restarted) && f.end ? *f.end - *f.start : f.uncertainty;
+}
+
 Moments::First Moments::first_trouble(const std::vector<const Finding*>& candidates) const {
   First out{first_consequence};
   for (const Finding* f : candidates) {
     if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_program)
       continue;
-    if (f->start && (!out.at || *f->start < *out.at)) out = {f->start, f->uncertainty, true};
+    if (f->start && (!out.at || *f->start < *out.at)) out = {f->start, open_for(*f), true};
   }
   return out;
 }

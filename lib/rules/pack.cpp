@@ -12,6 +12,7 @@
 #include "model/contains.hpp"
 #include "model/sort.hpp"
 #include "rules/literals.hpp"
+#include "rules/negation.hpp"
 #include "rules/prepared.hpp"
 #include "rules/search.hpp"
 #include "schema/embedded.hpp"
@@ -48,6 +49,19 @@ bool raises_event(const Rule& rule, const std::set<std::string>& clearing) {
          clearing.count(rule.event_class) > 0 ||
          std::ranges::any_of(rule.codes,
                              [](const auto& code) { return code.second.role != Role::advice; });
+}
+
+// The pattern is found in the message where nothing takes it back: "no Xid found; Xid 79 later".
+bool stated(std::string_view message, const re2::RE2& expression) {
+  const re2::StringPiece text(message.data(), message.size());
+  re2::StringPiece found;
+  for (std::size_t at = 0; at <= message.size();) {
+    if (!expression.Match(text, at, text.size(), re2::RE2::UNANCHORED, &found, 1)) return false;
+    const auto begin = static_cast<std::size_t>(found.data() - message.data());
+    if (!negated(message, begin, begin + found.size())) return true;
+    at = begin + std::max<std::size_t>(found.size(), 1);
+  }
+  return false;
 }
 
 using WordLists = std::vector<std::vector<std::string>>;
@@ -146,7 +160,7 @@ struct RulePack::Compiled {
       const std::size_t r = patterns[p].rule;
       if (!out.empty() && out.back().first == r) continue;
       if (!pairs.may_hold_all(index.beside[p])) continue;
-      if (!re2::RE2::PartialMatch(text, patterns[p].expression())) continue;
+      if (!stated(message, patterns[p].expression())) continue;
       if (!kind.empty() && kind != kOfAnyKind && !rules[r].where.empty() &&
           !contains(rules[r].where, kind))
         continue;
@@ -374,9 +388,10 @@ std::string RulePack::digest() const {
     for (const char ch : text) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001b3ULL;
     h = (h ^ 0xff) * 0x100000001b3ULL;
   };
-  // The grammar of error lines names what no rule knows: part of what a file is read as.
-  for (const char* table :
-       {"tables/enumerations.json", "tables/reasons.json", "tables/speakers.json"})
+  // The grammar of error lines names what no rule knows, and negation silences rules: part of what
+  // a file is read as.
+  for (const char* table : {"tables/enumerations.json", "tables/negation.json",
+                            "tables/reasons.json", "tables/speakers.json"})
     mix(embedded_rule(table));
   const auto mix_meaning = [&](const Meaning& meaning) {
     for (const std::string_view text :

@@ -153,6 +153,16 @@ TEST(Decide, AMachineThatOnlySchedulersNameIsNoneOfTheJobs) {
   EXPECT_EQ(decide::decide(c).action, Action::isolate);
 }
 
+TEST(Decide, ARestartThatNobodySawGivesWayToWhatHasItsMoment) {
+  Finding restart = machine("n03", 100 * kMinute, "host_restarted");
+  restart.origin = Origin::kernel;
+  restart.end = 112 * kMinute;  // it was silent until then
+  const Finding broken = timeouts(105 * kMinute);
+  EXPECT_EQ(decide::decide(job({restart, broken})).action, Action::isolate);
+  EXPECT_NE(decide::decide(job({restart, exception({8}, 104 * kMinute), broken})).action,
+            Action::isolate);
+}
+
 TEST(Decide, MemoryThatRanOutOnSeveralHostsIsNoFaultOfOne) {
   Finding memory = finding("cuda_oom", Severity::critical, Role::root, Scope::user_code, "", {},
                            Symptom::cuda_error);

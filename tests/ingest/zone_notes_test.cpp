@@ -53,6 +53,30 @@ TEST(ZoneNotes, WhoCopiedAFileAndWhenIsAnotherMatter) {
     EXPECT_EQ(noted(note).find("timezone.file"), std::string::npos) << note;
 }
 
+TEST(ZoneNotes, TwoClausesAreTwoClocks) {
+  for (const char* note :
+       {"the kernel log is in UTC+3 and the job prints UTC\n",
+        "Console and kernel logs differ: the console is UTC, kernel logs are UTC+3\n"}) {
+    const std::string out = noted(note);
+    EXPECT_NE(out.find("timezone.job=+00:00"), std::string::npos) << note;
+    EXPECT_NE(out.find("timezone.machines=UTC+3"), std::string::npos) << note;
+    EXPECT_EQ(out.find("timezone.machines=+00:00"), std::string::npos) << note;
+  }
+}
+
+TEST(ZoneNotes, WhereThePeopleAreIsNoClock) {
+  EXPECT_EQ(noted("The nodes and the trainer image are managed by ops in Europe/Berlin\n"), "");
+}
+
+TEST(ZoneComments, WhoCollectsAndPlansLivesByAClockOfHisOwn) {
+  for (const char* remark : {"# collected by helpdesk at 18:00 local time (UTC+9)\n",
+                             "# maintenance window 02:00-04:00 local (UTC+2)\n"})
+    EXPECT_TRUE(test::read_text(remark, "", {}, false, "gx-3/syslog").configs.empty()) << remark;
+  EXPECT_FALSE(
+      test::read_text("# every night from 01:45 local (UTC+3)\n", "", {}, false, "gx-3/train.log")
+          .configs.empty());
+}
+
 TEST(ZoneNotes, OfBothWhereOneCountsThemUp) {
   for (const char* note : {"the job and its hosts print EST\n", "console + kern.log is EST\n"})
     EXPECT_NE(noted(note).find("timezone.job=-05:00 timezone.machines=-05:00 "), std::string::npos)

@@ -23,6 +23,9 @@ std::vector<std::string_view> whose(const re2::StringPiece& clause) {
       R"((?i)(?:^|[^a-z])(?:kern(?:el)?|dmesg|journals?|journalctl|sys(?:log)?s?|messages|nodes?|hosts?|machines?|compute nodes?)(?:[^a-z]|$))"),
       kJob(
           R"((?i)(?:^|[^a-z])(?:job|console|trainer|training|train|stdout|slurm|rank|ranks|launcher|pods?|run[-_.]?\w*)(?:[^a-z]|$))");
+  static const re2::RE2 kPeople(
+      R"((?i)\b(?:by|managed|owned|located|based|team|staff|office|shift)\b)");
+  if (re2::RE2::PartialMatch(clause, kPeople)) return {};
   const bool machines = re2::RE2::PartialMatch(clause, kMachines);
   const bool job = re2::RE2::PartialMatch(clause, kJob);
   static const re2::RE2 kBoth(R"((?i) (?:and|und|et|y) |\+|&)");
@@ -76,8 +79,12 @@ std::string own_clock(const re2::StringPiece& clause, const Reading& reading) {
       kController(R"((?i)(?:bmc|sel|ipmi))");
   std::string whose;
   const bool note = reading.text_kind == "notes";
-  // "every night from 01:45 local (UTC+3)", written under a log.
-  if (re2::RE2::PartialMatch(clause, kLocal)) return note ? "" : reading.path;
+  // "every night from 01:45 local (UTC+3)", written under a log; who collected it lives by a clock
+  // of his own, and so do those who plan.
+  static const re2::RE2 kOthers(
+      R"((?i)\b(?:by|collected|copied|uploaded|taken|saved|exported|downloaded|maintenance|window|planned|scheduled)\b)");
+  if (re2::RE2::PartialMatch(clause, kLocal))
+    return note || re2::RE2::PartialMatch(clause, kOthers) ? "" : reading.path;
   if (!re2::RE2::PartialMatch(clause, kOwn, &whose)) return {};
   if (re2::RE2::FullMatch(whose, kController)) {
     if (note) return "bmc";
@@ -86,6 +93,25 @@ std::string own_clock(const re2::StringPiece& clause, const Reading& reading) {
   }
   if (whose.empty() || re2::RE2::FullMatch(whose, kThing)) return note ? "" : reading.path;
   return whose.find_first_of("-0123456789") == std::string::npos ? std::string() : whose;
+}
+
+// Puts a semicolon between clauses. "the kernel log is in UTC+3 and the job prints UTC" are two,
+// "console and kernel log" are one; "they differ: the console is UTC" begins anew where the colon
+// stands, "logs of the job: UTC" does not.
+void cut_clauses(std::string& text) {
+  const auto zone_within = [&](std::size_t from, std::size_t to) {
+    return !zone_of({text.data() + from, to - from}).empty();
+  };
+  for (std::size_t at = text.find(". "); at != text.npos; at = text.find(". ", at)) text[at] = ';';
+  for (std::size_t at = text.find(": "); at != text.npos; at = text.find(": ", at + 1)) {
+    const std::size_t end = std::min(text.find_first_of(",;", at), text.size());
+    if (!whose({text.data() + at, end - at}).empty() && zone_within(at, end)) text[at] = ';';
+  }
+  for (std::size_t at = text.find(" and "); at != text.npos; at = text.find(" and ", at + 1))
+    if (const std::size_t begin = text.find_last_of(",;", at) + 1,
+        end = std::min(text.find_first_of(",;", at), text.size());
+        zone_within(begin, at) && zone_within(at, end))
+      text[at] = ';';
 }
 
 // own_clock_only: nothing but what it says of the clock of its own file counts.
@@ -102,8 +128,7 @@ Outcome read_clauses(const TextLine& line, Reading& reading, bool own_clock_only
     depth += (c == '(') - (c == ')');
     if (depth > 0 && (c == ',' || c == ';')) c = ' ';
   }
-  for (std::size_t at = 0; at + 1 < text.size(); ++at)
-    if (text[at] == '.' && text[at + 1] == ' ') text[at] = ';';
+  cut_clauses(text);
   bool used = false;
   re2::StringPiece rest(text);
   static const re2::RE2 kClause(R"(([^,;]+)(?:[,;]|$))");
