@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -268,6 +269,8 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
 std::optional<Text> shown_by_runs(const Walk& w) {
   if (const Finding* again = came_back(w)) return again->why;
   if (failed_together(w)) return say(Phrase::fault_on_several_gpus);
+  if (const auto alike = failed_alike(w.incident))
+    return say(Phrase::runs_failed_at, attempts_of(alike->runs), alike->what);
   return std::nullopt;
 }
 

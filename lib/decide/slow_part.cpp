@@ -66,7 +66,8 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   });
   const Finding& first = *faults.front();
   Verdict& v = w.verdict;
-  v.action = Action::repair;
+  // A job that goes on is relieved; a port that damages what passes it is to be exchanged.
+  v.action = counters_of_switch(first) ? Action::repair : Action::mitigate;
   v.symptom = first.symptom;
   v.precision = Precision::group;
   Subject whom = first.subject;

@@ -140,6 +140,16 @@ enum class Unplaced { counts, left_out };
 // Why this is a job that failed; empty when nothing says so.
 Text failure(const Walk& w, Unplaced unplaced = Unplaced::counts);
 
+// Runs of which each failed at one place of the program, or of a fault that programs cause on
+// machine after machine, where all that failed before this one did. earlier_runs.cpp
+struct FailedAlike {
+  Text what;                       // the place, or the fault
+  const Finding* shown = nullptr;  // that fault
+  Subject place;
+  std::vector<const PastFailure*> runs;
+};
+std::optional<FailedAlike> failed_alike(const Case& incident);
+
 // A jump of the loss that had not come back at the end of the log. numerics.cpp
 const Finding* loss_that_stayed_high(const Walk& w);
 bool failed_together(const Walk& w);      // several machines' GPUs, in one fault of the program

@@ -41,6 +41,8 @@
   STEP(setup_failure) \
   /* ByteRobust: user-space error with a module -> rollback */ \
   STEP(user_code) \
+  /* this run shows no failure, and those before it failed at one place -> rollback */ \
+  STEP(earlier_runs) \
   /* illegal access: many GPUs the program, one GPU again and again the device */ \
   STEP(illegal_access) \
   /* a segfault once: program or machine, nobody knows */ \

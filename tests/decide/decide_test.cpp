@@ -153,6 +153,24 @@ TEST(Decide, AMachineThatOnlySchedulersNameIsNoneOfTheJobs) {
   EXPECT_EQ(decide::decide(c).action, Action::isolate);
 }
 
+TEST(Decide, RunsThatFailedAlikeAreAskedOfWhereTheLastOneWentOn) {
+  Case c = job({});
+  c.exits.clear();
+  c.last_progress = 300 * kMinute;
+  c.last_iteration = 900;
+  const auto failed = [&](const char* name, FailureRoot root) {
+    c.history.failures.push_back({.name = name, .furthest = 339, .roots = {std::move(root)}});
+  };
+  failed("attempt 0", {{}, "", {SubjectKind::code, "rope.py:88"}, false});
+  EXPECT_EQ(decide::decide(c).action, Action::none) << "once is no pattern";
+  failed("attempt 1", {{}, "", {SubjectKind::code, "rope.py:88"}, false});
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::rollback);
+  EXPECT_EQ(v.targets.front().subject.id, "rope.py:88");
+  failed("attempt 2", {{}, "", {SubjectKind::code, "loader.py:3"}, false});
+  EXPECT_EQ(decide::decide(c).action, Action::none) << "each of something else";
+}
+
 TEST(Decide, ARestartThatNobodySawGivesWayToWhatHasItsMoment) {
   Finding restart = machine("n03", 100 * kMinute, "host_restarted");
   restart.origin = Origin::kernel;

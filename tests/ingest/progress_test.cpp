@@ -71,6 +71,8 @@ TEST(Progress, LinesOfEveryFramework) {
         "huggingface", -1, -1, -1, 3.5534, false, 1.5},
        {"{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 2.0e-06, 'epoch': 0.01}", "huggingface",
         -1, -1, -1, 0, false, -1, true},
+       {"{'loss': 2.5, 'grad_norm': 14.5, 'learning_rate': 3e-04, 'step': 7809, 'x': '0'}",
+        "huggingface", 7809, -1, -1, 2.5, false, 14.5},
        {"{'loss': '3.5', 'grad_norm': 'nan', 'learning_rate': '2e-06', 'epoch': '0.01'}",
         "huggingface", -1, -1, -1, 3.5, false, -1, true},
        {R"q([2025-04-21T23:53:58.605964] [426] [17b6] [Trainer] [#log] [INSTANT] {"logs": {"elapsed time per iteration (ms)": 1374427.3, "loss scale": 1.0}})q",

@@ -249,7 +249,11 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
     const Host host = e.host         ? short_host(*e.host)
                       : m != nullptr ? m->host.value_or(Host())
                                      : Host();
-    if (!host.empty()) sign(e.place.member, e.time_ns, e.event_class, {SubjectKind::host, host});
+    if (!host.empty())
+      sign(e.place.member, e.time_ns, e.event_class, {SubjectKind::host, host});
+    else if (e.rank)
+      sign(e.place.member, e.time_ns, e.event_class,
+           {SubjectKind::rank, fmt::format("{}", number_of(*e.rank))});
   }
   for (const TracebackRow& t : facts.tracebacks)
     if (!t.file.empty())

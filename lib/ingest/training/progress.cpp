@@ -172,6 +172,9 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   if (!contains(text, "'learning_rate'") && !contains(text, "'epoch'")) return {};
   ProgressRow row = progress_row(line, "huggingface");
+  for (const std::string_view key :
+       {"'step':", "'global_step':"})  // what a program's own logger adds
+    if (!row.iteration) row.iteration = whole(text_after(text, key, ","));
   if (const auto loss = text_after(text, "'loss':", ","))
     row.loss = printed_number(*loss, row.loss_nan);
   if (const auto norm = text_after(text, "'grad_norm':", ","))
