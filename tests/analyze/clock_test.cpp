@@ -214,6 +214,24 @@ TEST(TimesOfDay, GetTheDayThatIsNearestToTheDatedFiles) {
   EXPECT_EQ(b.when(4), "-") << "it counts from the start of something";
 }
 
+// The steps between the first and the last are read from their table later.
+TEST(TimesOfDay, OfStepsPlaceTheirWholeTable) {
+  Bundle b;
+  const MemberId console = b.file("console.log"), dated = b.file("syslog");
+  ProgressSpan span;
+  span.member = console;
+  span.first.place.member = span.last.place.member = console;
+  span.first.time = {Clock::local_no_date, 10 * kHour, kSecond};
+  span.last.time = {Clock::local_no_date, 11 * kHour, kSecond};
+  b.facts.progress.push_back(span);
+  b.event(dated, iso("2026-03-07T11:09:00Z")).severity = Severity::distributed;
+  b.resolve();
+  const auto offset = b.facts.clock_offset(console, Clock::local_no_date);
+  ASSERT_TRUE(offset);
+  EXPECT_EQ(*offset % kDay, 0);
+  EXPECT_TRUE(b.facts.day_assumed);
+}
+
 TEST(TimesOfDay, StayWithoutADayWhereNothingPrintsADate) {
   Bundle b;
   b.event(b.file("console.log"), {Clock::local_no_date, 10 * kHour, kSecond});

@@ -33,6 +33,23 @@ TEST(DigestTable, OneDeviceThatComputesOtherResults) {
             "in 2 of 3 checks\n");
 }
 
+// Of parameters that all replicas hold, with what the audit says below each round.
+TEST(DigestTable, RowsOfWordsWithASummaryBetween) {
+  std::string text = "# crc32 of parameters, expected all equal\n";
+  for (int step = 100; step < 106; ++step) {
+    for (int rank = 0; rank < 16; ++rank)
+      text +=
+          fmt::format("step={} rank={:02} host=n{} gpu={} crc={}\n", step, rank, rank / 2, rank % 2,
+                      rank == 7 && step > 103 ? fmt::format("deadbee{}", step % 10)
+                                              : fmt::format("a1b2c3d{}", step % 10));
+    text += step > 103 ? fmt::format("step={} verdict=MISMATCH 1/16\n", step)
+                       : fmt::format("step={} verdict=OK\n", step);
+  }
+  EXPECT_EQ(told(text),
+            "77:computes_other_results same work, other result: GPU 1 of n3 differs from 15 others "
+            "in 2 of 6 checks\n");
+}
+
 TEST(DigestTable, NothingWhereAllAgreeOrManyDiffer) {
   EXPECT_EQ(told(table(8, "")), "");
   EXPECT_EQ(told(table(3, "n1 0")), "") << "one of six is a second kind";

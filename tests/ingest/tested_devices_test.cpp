@@ -46,6 +46,17 @@ TEST(TestedDevices, OneThatFailsAlone) {
             "passed\n");
 }
 
+// What stands behind the figures of a row may hold commas.
+TEST(TestedDevices, ARowWithARemark) {
+  const auto row = [](int host, int gpu, bool odd) {
+    return fmt::format("n0{} gpu{}  iters=41720  mismatches={}\n", host, gpu,
+                       odd ? "17   first at iter 2206 (bit 21, SM 63)" : "0");
+  };
+  EXPECT_EQ(told(table(8, "n03 2", row)),
+            "11:computes_other_results same work, other result: GPU 2 of n03 differs from 31 "
+            "others in 1 of 1 checks\n");
+}
+
 TEST(TestedDevices, NobodyWhereAllPassOrManyFail) {
   EXPECT_EQ(told(table(8, "", counted)), "");
   EXPECT_EQ(told(table(8, "n03", counted)), "") << "all of a machine: its driver";

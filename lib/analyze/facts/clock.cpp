@@ -406,6 +406,12 @@ void resolve_rows(Facts& facts, const ClockMap& map, const std::map<MemberId, Fi
     p.each_row([&](ProgressRow& row) { row.time_ns = map.utc(row.time, {}, p.member, ignored); });
     if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member))
       facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
+    // Its other steps still bear the times of day that were printed.
+    if (const auto day = days.find(p.member); day != days.end())
+      if (const auto offset = map.offset(day->second.clock, day->second.midnight, p.member))
+        facts.member_clocks.push_back(
+            {p.member, Clock::local_no_date, day->second.midnight + *offset});
+    facts.day_assumed = facts.day_assumed || days.contains(p.member);
   }
   const auto member_and_clock = [](const MemberClock& c) { return std::pair(c.member, c.clock); };
   sort_by(facts.member_clocks, member_and_clock);

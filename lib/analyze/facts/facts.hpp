@@ -67,8 +67,9 @@ struct Facts : FactRows {
   bool end_is_known = false;          // the same of job_end
   std::set<MemberId> earlier_output;  // of runs before the one in question
   bool zone_known = true;             // false: times without a zone were taken for UTC
-  bool zone_moved = false;            // or so that they end with those that have one
-  std::vector<Text> notes;            // what a reader should know about names and times
+  bool day_assumed = false;  // steps print times of day: their day is the nearest to a date
+  bool zone_moved = false;   // or so that they end with those that have one
+  std::vector<Text> notes;   // what a reader should know about names and times
 
   // True for output of another job than the manifest's, by the number in the file's name.
   bool foreign(const MemberRow& member) const;

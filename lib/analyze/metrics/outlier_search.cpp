@@ -208,7 +208,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   }
   params.metrics = std::max<std::size_t>(1, searched.size());
   std::set<std::string> entities;
-  bool any = false;
+  bool any = false, judged = false;
   RelationSearch relations(params);
   std::vector<RelatedMetric> related;
   std::map<std::string, Host> hosts;
@@ -238,11 +238,15 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
     out.judged = std::max(out.judged, result.judged);
     out.samples += result.samples;
     out.bin = std::max(out.bin, result.bin);
-    if (result.samples > 0) {
-      out.start = any ? std::min(out.start, result.start) : result.start;
-      out.end = any ? std::max(out.end, result.end) : result.end;
-      any = true;
-    }
+    if (result.samples == 0) continue;
+    // Once something was judged, the extent of what could not be says nothing.
+    const bool judges = result.judged > 0;
+    if (judges && !judged) any = false;
+    if (judged && !judges) continue;
+    judged = judges;
+    out.start = any ? std::min(out.start, result.start) : result.start;
+    out.end = any ? std::max(out.end, result.end) : result.end;
+    any = true;
   }
   out.entities = entities.size();
   if (searched.empty()) out.not_enough.push_back({{"no_samples", say(Phrase::no_metric), {}}, ""});

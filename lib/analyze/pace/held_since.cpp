@@ -50,12 +50,16 @@ class Held {
              2 * other.outlier.value < other.outlier.crowd;
     });
   }
-  // Whole hours from its begin to that of the slow steps.
+  // From its begin to that of the slow steps: whole hours, or the half hours of some country.
   std::optional<Nanoseconds> shift_of(const MetricOutlier& o) const {
     const Nanoseconds apart = *search_.slow_since - o.outlier.start;
-    const Nanoseconds zone = rounded(apart, kHour);
-    if (std::abs(apart - zone) > slack_ || std::abs(zone) > kFarthestZone) return std::nullopt;
-    return zone;
+    for (const Nanoseconds step : {kHour, kHour / 4}) {
+      const Nanoseconds zone = rounded(apart, step);
+      if (std::abs(apart - zone) <= slack_ && std::abs(zone) <= kFarthestZone &&
+          (is_zone(zone) || is_zone(-zone)))
+        return zone;
+    }
+    return std::nullopt;
   }
   // The steps fall into the time of the metrics as both are printed.
   bool one_clock() const {

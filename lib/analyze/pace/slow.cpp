@@ -386,12 +386,14 @@ class Joined {
         const Nanoseconds told =
             o.covered == 0 ? *end : std::min(*end, std::max(o.covered, o.outlier.end));
         const double least = told < *end ? params_.matching_begin : params_.matching;
-        if (o.known != nullptr && overlap(*start, told, o.outlier.start, o.outlier.end) >= least)
+        // Metrics that begin within it say nothing of what was before.
+        const Nanoseconds from = told > metrics_start_ ? std::max(*start, metrics_start_) : *start;
+        if (o.known != nullptr && overlap(from, told, o.outlier.start, o.outlier.end) >= least)
           add_metric(leads, o);
       }
     for (const MetricOutlier& o : readings_)
       if (!o.evidence.empty() && may_explain(o, start, end, later)) add_metric(leads, o);
-    if (leads.empty() && later && (!start || !facts_.zone_known))
+    if (leads.empty() && later && (!start || !facts_.zone_known || facts_.day_assumed))
       for (const MetricOutlier* o : held(start)) add_metric(leads, *o);
   }
 

@@ -20,8 +20,8 @@ extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver
     kSwitchPorts, kSwitchMtus, kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
-extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
-    kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
+extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
+    kPodTable, kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
     kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows,
     kZoneComments, kRepeatedWork, kPciRows, kMachineAnswers, kMachineTable;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
@@ -114,6 +114,7 @@ constexpr const Recogniser* kAll[] = {
     &kSmiDmonBlock,
     &kErrorLine,
     &kClockLines,
+    &kLoadLines,
     &kNameLines,
     &kScontrol,
     &kSacct,

@@ -152,28 +152,33 @@ bool fits_columns(const DigestColumns& columns, const std::vector<std::string_vi
          all(columns.checks, digits_only) && all(columns.digests, looks_like_digest);
 }
 
-// visit(cells, number, offset, line) for each row; false: this is no such table.
+// visit(cells, number, offset, line) for each row; false: this is no such table. Between the rows
+// of words a summary may stand: "step=88420 verdict=MISMATCH 1/48".
 template <class Visit>
 bool each_digest_row(std::string_view bytes, bool whole, DigestColumns& columns, Visit visit) {
+  constexpr std::size_t kRowsToOther = 4;
   std::vector<std::string_view> header;
-  bool first = true, fits = true;
+  bool first = true, fits = true, words = false;
+  std::size_t rows = 0, other = 0;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line);
     const bool cut = !whole && offset + line.size() + 1 >= bytes.size();
     if (line::remark(text) || cut) return true;
     const auto [keys, cells] = digest_row(text);
-    if (!keys.empty() && columns.good() && cells.size() != columns.count) return true;
+    if (words && (keys.empty() || cells.size() != columns.count)) return ++other, true;
     if (!columns.good()) {
       columns = digest_columns(keys.empty() ? header : keys, cells);
       if (!columns.good() && !first) return fits = false;
       first = false;
       if (!columns.good()) return header = cells, true;
+      words = !keys.empty();
     }
     if (!fits_columns(columns, cells)) return fits = false;
+    ++rows;
     visit(cells, number, offset, line);
     return true;
   });
-  return fits && columns.good();
+  return fits && columns.good() && other * kRowsToOther <= rows;
 }
 
 bool sniff_digests(const Head& head) {

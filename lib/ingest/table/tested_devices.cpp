@@ -78,12 +78,27 @@ bool called_test(std::string_view text) {
                              [&](std::string_view word) { return contains(low, word); });
 }
 
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> out;
+  for (std::size_t at = line.find_first_not_of(" \t"); at < line.size();) {
+    const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
+    std::string_view word = line.substr(at, end - at);
+    while (word.ends_with(',') || word.ends_with(';') || word.ends_with('|')) word.remove_suffix(1);
+    if (!word.empty()) out.push_back(word);
+    at = line.find_first_not_of(" \t", end);
+  }
+  return out;
+}
+
 class TestRows {
  public:
   // False: the line is no row of a test.
   bool parse(std::string_view line, TestRow& row) {
     row = {};
-    const auto cells = cells_of(line);
+    // What is said behind a row of words may hold commas: "mismatches=17  first at 22 (bit 3, SM
+    // 6)".
+    const bool words = heading_.empty() && trimmed(line).find(' ') < trimmed(line).find(',');
+    const auto cells = words ? words_of(line) : cells_of(line);
     if (cells.size() < 2) return false;
     if (heading_.empty() && is_heading(cells)) {
       for (const std::string_view cell : cells) heading_.push_back(lower(trimmed(cell)));
