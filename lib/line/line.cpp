@@ -302,13 +302,24 @@ bool peel_glog(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// ", ip=10.72.7.6"; some clusters give machines' names there.
+void take_ip(Cursor& p, Prefix& prefix) {
+  if (!p.take(", ip=")) return;
+  const std::string_view ip = p.word([](char ch) {
+    return digit(ch) || alpha(ch) || ch == '.' || ch == ':' || ch == '-' || ch == '_';
+  });
+  const bool name = ip.find_first_of("ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-_") != ip.npos;
+  if (name)
+    prefix.host = Host(ip);
+  else
+    prefix.address = std::string(ip);
+}
+
 // (raylet) · (raylet, ip=10.72.7.6) · (autoscaler +1m2s): Ray's own processes
 bool peel_ray_daemon(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (p.take("(raylet")) {
-    if (p.take(", ip="))
-      prefix.address = std::string(
-          p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; }));
+    take_ip(p, prefix);
   } else if (p.take("(autoscaler +")) {
     p.word([](char ch) { return digit(ch) || alpha(ch); });
   } else {
@@ -336,11 +347,7 @@ bool peel_ray(Cursor& c, Prefix& prefix) {
   const auto pid = p.number();
   if (!pid) return false;
   if (rank) prefix.rank = rank;
-  if (p.take(", ip=")) {
-    const std::string_view ip =
-        p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; });
-    prefix.address = std::string(ip);
-  }
+  take_ip(p, prefix);
   if (!p.take(")")) return false;
   prefix.pid = *pid;
   p.take(" ");

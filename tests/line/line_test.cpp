@@ -156,6 +156,7 @@ TEST(Peel, InferenceServersAndRay) {
       {"(pid=81) hello", {.message = "hello", .pid = 81}},
       {"(VllmWorker rank=3 pid=84) hello", {.message = "hello", .rank = 3, .pid = 84}},
       {"(raylet, ip=10.1.1.2) hello", {.message = "hello"}},
+      {"(raylet, ip=ray-w-01) hello", {.message = "hello", .host = "ray-w-01"}},
       {"(autoscaler +1m2s) hello", {.message = "hello"}},
       {"(a remark) hello", {.message = "(a remark) hello"}},
       {"ERROR 06-30 13:53:19 [core.py:515]   File \"a.py\", line 3",

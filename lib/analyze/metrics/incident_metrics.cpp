@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/metrics/counter_rate.hpp"
 #include "model/contains.hpp"
 #include "model/sort.hpp"
@@ -265,7 +266,8 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
   rules::FoundMetrics found(catalogue);
   for (const SeriesRow* row : series_by_member(facts)) {
     const SeriesRow& s = *row;
-    if (!facts.counts(facts.member(s.member))) continue;
+    const MemberRow* m = facts.member(s.member);
+    if (!facts.counts(m) || of_earlier_run(m->path)) continue;
     const auto metric = metric_of(s, found);
     const auto& match = found.find(metric.first, metric.second);
     if (!match) {

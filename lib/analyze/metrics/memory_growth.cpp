@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/metrics/incident_metrics.hpp"
 #include "model/confidence.hpp"
 #include "model/median.hpp"
@@ -140,7 +141,8 @@ std::vector<Finding> memory_growth(const Facts& facts, const rules::Catalogue& c
   std::map<std::string, Measured> metrics;
   rules::FoundMetrics known(catalogue);
   for (const SeriesRow& s : facts.series) {
-    if (!facts.counts(facts.member(s.member)) || s.gpu) continue;
+    const MemberRow* m = facts.member(s.member);
+    if (!facts.counts(m) || of_earlier_run(m->path) || s.gpu) continue;
     const auto& match = known.find(s.name, s.unit);
     if (!match || match->metric->exhausts == rules::MetricTrend::none) continue;
     const auto offset = facts.clock_offset(s.member, s.clock);
