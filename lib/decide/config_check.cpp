@@ -51,6 +51,14 @@ const Finding* broken(const Walk& w) {
   return nullptr;
 }
 
+// A hang in which each rank has entered the collective.
+bool stands_in_network(const Walk& w) {
+  return std::ranges::any_of(w.incident.findings, [](const Finding& f) {
+    return f.analysis == Analysis::hang && f.outcome == Outcome::fired &&
+           hang_of(f).kind == StopKind::network;
+  });
+}
+
 // Few report, and none of them has the odd settings.
 std::set<Host> others_report(const Walk& w, const std::vector<const Finding*>& settings) {
   std::set<Host> reporters, odd;
@@ -138,7 +146,9 @@ Answer config_check(Walk& w) {
   const Finding& first = *from.front();
   const bool met = met_by(&first);
   const Finding* broke = broken(w);
-  if (broke == nullptr && !(met && timed_out(w)))
+  // All have entered and none completes: nobody is waited for, and what differs is between them.
+  const bool stands = !ran && alone(&first) && of_the_job(w, first) && stands_in_network(w);
+  if (broke == nullptr && !((met || stands) && timed_out(w)))
     return ruled_out(say(Phrase::settings_differ_nothing_broke));
   const bool no_common_end = std::ranges::any_of(w.incident.findings, [](const Finding& f) {
     return f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out;
@@ -147,7 +157,7 @@ Answer config_check(Walk& w) {
     next(w.verdict, NextKind::plan, say(Phrase::make_settings_equal, first.subject.id));
     return ruled_out(say(Phrase::setting_differs_job_ran, first.subject.id));
   }
-  if (!met)
+  if (!met && !stands)
     if (const std::set<Host> reporters = others_report(w, from); !reporters.empty())
       return ruled_out(say(Phrase::reporters_have_majority_settings, list(reporters)));
   accuse(w, from, met);
@@ -156,7 +166,9 @@ Answer config_check(Walk& w) {
   w.verdict.summary =
       met ? say(ran ? Phrase::setting_of_whom_all_lost : Phrase::setting_of_whom_all_wait,
                 first.hosts.front(), first.why)
-          : say(Phrase::setting_explains_connections, first.why);
+          : say(broke != nullptr ? Phrase::setting_explains_connections
+                                 : Phrase::setting_explains_hang,
+                first.why);
   return taken(say(Phrase::setting_differs, first.subject.id));
 }
 

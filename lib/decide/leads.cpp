@@ -113,8 +113,14 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
     return at != sorted.end() && at->second;
   };
   const bool failed = !failure(w).empty();
+  // Of another year than the failure: no job runs for so long.
+  constexpr Nanoseconds kLongestJob = 90 * kDay;
+  const auto of_other_times = [&](const Finding& f) {
+    const auto end = f.end ? f.end : f.start;
+    return end && w.first.noticed && *end + kLongestJob < *w.first.noticed;
+  };
   for (const Finding& f : w.incident.findings)
-    if ((failed || !counters_of_switch(f)) &&
+    if (!of_other_times(f) && (failed || !counters_of_switch(f)) &&
         (weight(f) > 1 || (weight(f) == 1 && when_steps_stopped(w, f))) &&
         (sorted.count(&f) == 0 || unproven(&f)) &&
         !(f.role != Role::root && went_on(w.incident, w.params, f)))

@@ -117,7 +117,7 @@ void see_progress(const analyze::Facts& facts, decide::Case& incident) {
 
 decide::Case case_of(const Resolved& resolved) {
   const auto& [facts, topology] = resolved;
-  decide::Case incident{.exits = exits_of(facts), .hosts = facts.hosts.size()};
+  decide::Case incident{.exits = exits_of(facts), .hosts = hosts_in_question(facts)};
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
   incident.job_hosts = analyze::hosts_of_job(facts);
   incident.storage_servers = analyze::storage_servers(facts);

@@ -71,6 +71,22 @@ decide::Scheduler scheduler_of(const analyze::Facts& facts) {
                      : decide::Scheduler::slurm;
 }
 
+std::size_t hosts_in_question(const analyze::Facts& facts) {
+  std::set<Host> placed, elsewhere;
+  const auto hear = [&](const MemberRow* m, const std::optional<Host>& host) {
+    if (!host || m == nullptr) return;
+    const bool tied = m->belonging != Belonging::unplaced && m->belonging != Belonging::another;
+    (tied ? placed : elsewhere).insert(analyze::short_host(*host));
+  };
+  for (const MemberRow& m : facts.members) hear(&m, m.host);
+  for (const EventRow& e : facts.events) hear(facts.member(e.place.member), e.host);
+  for (const IdentityRow& i : facts.identities) hear(facts.member(i.place.member), i.host);
+  return static_cast<std::size_t>(std::ranges::count_if(facts.hosts, [&](const HostRow& h) {
+    const Host host = analyze::short_host(h.host);
+    return elsewhere.count(host) == 0 || placed.count(host) > 0;
+  }));
+}
+
 std::size_t hosts_heard(const analyze::Facts& facts) {
   std::set<Host> known, heard;
   for (const HostRow& h : facts.hosts) {

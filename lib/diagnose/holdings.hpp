@@ -12,6 +12,8 @@
 namespace culprit::diagnose {
 
 decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topology& topology);
+// Hosts without those that only files name which nothing ties to the job.
+std::size_t hosts_in_question(const analyze::Facts& facts);
 // Hosts of which the bundle holds a file, or a line that carries their name.
 std::size_t hosts_heard(const analyze::Facts& facts);
 // Hosts that a kernel log, a rank, a host list or a line of NCCL tells of: no job's name that a

@@ -119,11 +119,11 @@ TEST(HostWords, LinesOfTools) {
   EXPECT_EQ(
       clocks(file("uptime.txt",
                   " 10:00:05 up 12 days,  3:04,  2 users,  load average: 1.02, 0.98, 0.91\n")),
-      "uptime 36005s +1047840s");
+      "uptime 36005s +1047840s sample 35105s sample 36005s");
   EXPECT_EQ(
       clocks(file("sys.log",
                   "$ uptime\n 10:00:05 up 7 min,  1 user,  load average: 1.02, 0.98, 0.91\n")),
-      "uptime 36005s +420s");
+      "uptime 36005s +420s sample 35105s sample 36005s");
   EXPECT_EQ(clocks(file("who.txt", "         system boot  2026-03-01 08:12\n")),
             "boot_time 2026-03-01T08:12:00Z? +0s");
   EXPECT_EQ(clocks(file("last.txt",

@@ -461,8 +461,10 @@ std::set<MemberId> output_of_job(const Facts& facts) {
     if (m == nullptr || !(of_job || (e.role != Role::root && m->rank)) ||
         e.traits.has(Trait::storage_server))
       continue;
-    // A history of Xids is no output, whatever its name.
-    if (e.detail.find("unit=kernel") != std::string::npos || (system_log(m->path) && !m->rank))
+    // A history of Xids is no output, whatever its name, and what a daemon says in a machine's log
+    // is none either: "xinetd[26482]: Connection reset by peer".
+    if (e.detail.find("unit=kernel") != std::string::npos ||
+        (!m->rank && (system_log(m->path) || e.detail.find("unit=") != std::string::npos)))
       continue;
     if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager")
       training.insert(e.place.member);
