@@ -135,15 +135,17 @@ Why vague(const Setting& s, const Finding& f, CauseKind kind) {
 }
 
 // A machine that restarted without a word went at some time between two of its lines: a failure
-// elsewhere that has its moment within them came before it as well as behind it.
+// elsewhere that has its moment within them, while steps still came, may have been the first. What
+// others print once the steps have stopped may be about that machine.
 Why gone_unseen(const Setting& s, const Finding& f, CauseKind kind) {
-  if (!f.traits.has(Trait::restarted) || !f.start || !f.end || corroborated(s, f, kind))
+  const auto& last = s.incident.last_progress;
+  if (!f.traits.has(Trait::restarted) || !f.start || !f.end || !last || corroborated(s, f, kind))
     return std::nullopt;
   const bool other = std::ranges::any_of(s.incident.findings, [&](const Finding& o) {
     const auto would_be = kind_of(o);
     return o.outcome == Outcome::fired && o.role == Role::root && o.origin == Origin::any &&
            would_be && *would_be != CauseKind::network && o.start && *o.start >= *f.start &&
-           *o.start <= *f.end && o.host != f.host;
+           *o.start <= std::min(*f.end, *last) && o.host != f.host;
   });
   if (!other) return std::nullopt;
   return say(Phrase::vague_time_unconfirmed, human_duration(*f.end - *f.start));

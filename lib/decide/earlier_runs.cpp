@@ -22,16 +22,33 @@ const Finding* of_program(const Case& incident, const std::string& event_class) 
   return found == incident.findings.end() ? nullptr : &*found;
 }
 
+// Something of a machine, a service or a setting failed in a run before.
+bool another_cause_before(const Case& incident) {
+  return std::ranges::any_of(incident.findings, [&](const Finding& f) {
+    return f.analysis == Analysis::classify && f.role == Role::root && !f.hearsay &&
+           f.severity >= Severity::distributed && f.cause != CauseKind::program &&
+           f.cause != CauseKind::device_or_program && f.cause != CauseKind::none &&
+           before_this_run(incident.history, f);
+  });
+}
+
 }  // namespace
 
 std::optional<FailedAlike> failed_alike(const Case& incident) {
   constexpr std::size_t kLeast = 2;
+  // A root that is no program's, or the same rank each time, is another question.
+  const auto of_part = [&](const FailureRoot& root) {
+    return root.subject.kind != SubjectKind::code &&
+           of_program(incident, root.event_class) == nullptr;
+  };
   std::map<Subject, FailedAlike> alike;
   std::map<Subject, std::set<std::string>> machines;
   std::size_t failed = 0;
+  if (another_cause_before(incident)) return std::nullopt;
   for (const PastFailure& f : incident.history.failures) {
     if (f.ended_well || f.requested || f.roots.empty()) continue;
     ++failed;
+    if (std::ranges::any_of(f.roots, of_part)) return std::nullopt;
     for (const FailureRoot& root : f.roots) {
       const bool code = root.subject.kind == SubjectKind::code;
       const Finding* shown = code ? nullptr : of_program(incident, root.event_class);
@@ -45,6 +62,8 @@ std::optional<FailedAlike> failed_alike(const Case& incident) {
       machines[what].insert(root.subject.id);
     }
   }
+  for (const auto& [what, on] : machines)
+    if (what.kind != SubjectKind::code && on.size() == 1 && failed > 1) return std::nullopt;
   for (const auto& [what, one] : alike)
     if (one.runs.size() >= kLeast && one.runs.size() == failed &&
         (what.kind == SubjectKind::code || machines[what].size() > 1))
@@ -54,7 +73,7 @@ std::optional<FailedAlike> failed_alike(const Case& incident) {
 
 Answer earlier_runs(Walk& w) {
   const auto alike = failed_alike(w.incident);
-  if (!alike) return ruled_out(say(Phrase::no_runs_failed_alike));
+  if (!alike || ended_well(w)) return ruled_out(say(Phrase::no_runs_failed_alike));
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   Verdict& v = w.verdict;
   v.action = Action::rollback;

@@ -51,17 +51,18 @@ bool raises_event(const Rule& rule, const std::set<std::string>& clearing) {
                              [](const auto& code) { return code.second.role != Role::advice; });
 }
 
-// The pattern is found in the message where nothing takes it back: "no Xid found; Xid 79 later".
-bool stated(std::string_view message, const re2::RE2& expression) {
+// Where the pattern is found in the message and nothing takes it back: "no Xid found; Xid 79
+// later".
+std::optional<std::size_t> stated(std::string_view message, const re2::RE2& expression) {
   const re2::StringPiece text(message.data(), message.size());
   re2::StringPiece found;
   for (std::size_t at = 0; at <= message.size();) {
-    if (!expression.Match(text, at, text.size(), re2::RE2::UNANCHORED, &found, 1)) return false;
+    if (!expression.Match(text, at, text.size(), re2::RE2::UNANCHORED, &found, 1)) break;
     const auto begin = static_cast<std::size_t>(found.data() - message.data());
-    if (!negated(message, begin, begin + found.size())) return true;
+    if (!negated(message, begin, begin + found.size())) return begin;
     at = begin + std::max<std::size_t>(found.size(), 1);
   }
-  return false;
+  return std::nullopt;
 }
 
 using WordLists = std::vector<std::vector<std::string>>;
@@ -326,7 +327,8 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
     if (!names.empty()) {
       std::vector<re2::StringPiece> groups(
           static_cast<std::size_t>(expression.NumberOfCapturingGroups()) + 1);
-      expression.Match(re2::StringPiece(message.data(), message.size()), 0, message.size(),
+      expression.Match(re2::StringPiece(message.data(), message.size()),
+                       stated(message, expression).value_or(0), message.size(),
                        re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()));
       for (const auto& [index, name] : names)
         if (const auto& group = groups[static_cast<std::size_t>(index)]; !group.empty())

@@ -57,6 +57,20 @@ TEST(TestedDevices, ARowWithARemark) {
             "others in 1 of 1 checks\n");
 }
 
+TEST(TestedDevices, CellsMayHoldBlanks) {
+  const auto row = [](int host, int gpu, bool odd) {
+    return fmt::format("gemm replay,n0{},gpu{},{}\n", host, gpu, odd ? "FAIL" : "PASS");
+  };
+  EXPECT_NE(told(table(8, "n03 2", row, "test run,host,gpu,result\n"), "diag.csv"), "");
+}
+
+TEST(TestedDevices, FirmwareThatDiffersIsNoWrongResult) {
+  const auto row = [](int host, int gpu, bool odd) {
+    return fmt::format("n0{} gpu{} firmware status={}\n", host, gpu, odd ? "mismatch" : "ok");
+  };
+  EXPECT_EQ(told(table(8, "n03 2", row), "firmware_check.txt"), "read as text");
+}
+
 TEST(TestedDevices, NobodyWhereAllPassOrManyFail) {
   EXPECT_EQ(told(table(8, "", counted)), "");
   EXPECT_EQ(told(table(8, "n03", counted)), "") << "all of a machine: its driver";

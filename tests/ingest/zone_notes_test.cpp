@@ -64,6 +64,15 @@ TEST(ZoneNotes, TwoClausesAreTwoClocks) {
   }
 }
 
+TEST(ZoneNotes, WhoWroteALogDoesNotHideItsClock) {
+  for (const char* note : {"Kernel logs were exported by journalctl in UTC+3; job log in UTC\n",
+                           "All nodes run in UTC+3 (set by the OS team). Job log is UTC.\n"}) {
+    const std::string out = noted(note);
+    EXPECT_NE(out.find("timezone.machines=UTC+3"), std::string::npos) << note << out;
+    EXPECT_NE(out.find("timezone.job=+00:00"), std::string::npos) << note << out;
+  }
+}
+
 TEST(ZoneNotes, WhereThePeopleAreIsNoClock) {
   EXPECT_EQ(noted("The nodes and the trainer image are managed by ops in Europe/Berlin\n"), "");
 }

@@ -35,7 +35,12 @@ TEST(Negation, IsSaidBeforeAndBehind) {
            {"GPU lost: none", "GPU lost"},
            {"Xid 79 was not seen since boot", "Xid 79"},
            {"no GPU 3 fell off the bus", "fell off the bus"},
-           {"failed checks: 0 of 2", "failed checks"}})
+           {"failed checks: 0 of 2", "failed checks"},
+           {"volatile 0 uncorrectable ECC errors", "uncorrectable ECC error"},
+           {"no Xid messages such as 'fallen off the bus' found", "fallen off the bus"},
+           {"AC lost | Deasserted", "AC lost"},
+           {"grep -c 'Out of memory: Killed process' /var/log/kern.log -> 0", "Killed process"},
+           {"# HELP gpu_lost 1 if the GPU is lost", "GPU is lost"}})
     EXPECT_TRUE(taken_back(line, found)) << line;
 }
 
@@ -48,8 +53,25 @@ TEST(Negation, IsNotEveryNoAndNotEveryZero) {
            {"link down: no carrier on mlx5_0", "link down"},
            {"not only Xid 79, the machine is gone", "Xid 79"},
            {"failed to reach peers: 0 of 8 answered", "failed to reach peers"},
+           {"uncorrectable ECC error detected on gpu=0", "uncorrectable ECC error"},
+           {"GPU has fallen off the bus on device: 0, action: drain", "GPU has fallen off the bus"},
+           {"mlx5_0: Port: 1 Link DOWN state: 0", "Link DOWN"},
+           {"link down on port 1: disabled", "link down"},
+           {"GPU has fallen off the bus, visible gpu count 8 -> 0", "GPU has fallen off the bus"},
+           {"GPU has fallen off the bus: 0 found, expected 8", "GPU has fallen off the bus"},
+           {"grep invoked oom-killer: gfp_mask=0x140cca", "invoked oom-killer"},
+           {"process 4312 ended by signal=SIGSEGV", "SIGSEGV"},
+           {"12 0:0  NODE_FAIL n07", "NODE_FAIL"},
+           {"healthy=false -> Xid 79", "Xid 79"},
            {"row remapping failure : Yes", "row remapping failure"}})
     EXPECT_FALSE(taken_back(line, found)) << line;
+}
+
+TEST(Negation, CapturesAreOfWhatIsStated) {
+  const auto match = test::embedded().match(
+      "NVRM: Xid (PCI:0000:1b:00): 13: none; NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off");
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->code, 79);
 }
 
 TEST(Negation, ALaterStatementOfTheSameLineCounts) {

@@ -197,19 +197,19 @@ class Resolution {
   }
 
   // "srun: error: Node failure on a106" in the output of many ranks: of whom it speaks is not who
-  // speaks. Nor where the ranks are further apart than one machine's, or where all that bears the
-  // name is what one process says of its lost peers.
+  // speaks. Nor where the ranks are further apart than one machine's, or where a launcher says of
+  // a process of that log that it ran on another one.
   void drop_spoken_of(std::map<MemberId, std::set<Host>>& votes) const {
     constexpr std::int64_t kOfOneMachine = 16;
     std::map<MemberId, std::set<Rank>> ranks;
-    std::set<MemberId> printed, tied;
+    std::set<MemberId> printed;
+    std::map<MemberId, std::set<Host>> ended;
     for (const auto& t : facts_.tracebacks)
       if (t.rank) ranks[t.place.member].insert(*t.rank);
     for (const auto& i : facts_.identities)
-      if (i.host && i.source != kExit) {
-        printed.insert(i.place.member);
-        tied.insert(i.place.member);
-      }
+      if (i.host && i.source != kExit) printed.insert(i.place.member);
+    for (const auto& x : facts_.exits)
+      if (x.host) ended[x.place.member].insert(names_.canonical(*x.host));
     for (const auto& e : facts_.events) {
       if (e.rank) ranks[e.place.member].insert(*e.rank);
       const std::size_t named = e.host ? e.message.find(*e.host) : 0;
@@ -222,10 +222,13 @@ class Resolution {
     std::erase_if(votes, [&](const auto& vote) {
       const std::set<Rank>& of = ranks[vote.first];
       if (vote.second.size() != 1) return false;
+      const auto elsewhere = ended.find(vote.first);
+      if (of.size() > 1 && elsewhere != ended.end() && elsewhere->second != vote.second)
+        return true;
       const bool silent = printed.count(vote.first) == 0;
       if (silent && known.size() > 1) return true;
-      return of.size() > 1 && (silent || (known.size() > 1 && tied.count(vote.first) == 0) ||
-                               number_of(*of.rbegin()) - number_of(*of.begin()) >= kOfOneMachine);
+      return of.size() > 1 &&
+             (silent || number_of(*of.rbegin()) - number_of(*of.begin()) >= kOfOneMachine);
     });
   }
 

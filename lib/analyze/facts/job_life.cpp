@@ -1,6 +1,7 @@
 #include "analyze/facts/job_life.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "analyze/facts/job_pods.hpp"
@@ -14,11 +15,13 @@ namespace {
 // Of the scheduler's record of the job, unless machines have other names there than in their logs.
 std::set<std::string> recorded_hosts(const Facts& facts) {
   constexpr std::size_t kMostNodes = 100'000;
-  const std::string job = job_by_number(facts);
+  const std::string job = job_of_all_output(facts);
   std::set<std::string> names;
   if (job.empty()) return names;
   for (const ConfigRow& c : facts.configs) {
-    if (c.name != "slurm.job.nodes" || !c.value.starts_with(job + " ")) continue;
+    if ((c.name != "slurm.job.nodes" && c.name != "slurm.queue.nodes") ||
+        !c.value.starts_with(job + " "))
+      continue;
     const auto nodes =
         expand_hostlist(std::string_view(c.value).substr(job.size() + 1), kMostNodes);
     if (nodes.broken) return {};
@@ -33,6 +36,33 @@ std::set<std::string> recorded_hosts(const Facts& facts) {
                                [&](const RankRow& r) { return r.host && listed(*r.host); });
   if (!all || !any) names.clear();
   return names;
+}
+
+// The machines of a console in which each rank that is known said where it runs, as many on each
+// machine: nobody who ran a rank is missing from it.
+std::set<std::string> hosts_of_console(const Facts& facts) {
+  constexpr std::size_t kFewestRanks = 16;
+  std::map<MemberId, std::map<std::string, std::set<std::int64_t>>> consoles;
+  for (const IdentityRow& i : facts.identities)
+    if (i.rank && i.host && (i.source == "rank map" || i.source == "rank line"))
+      consoles[i.place.member][short_host(*i.host)].insert(*i.rank);
+  for (const auto& [member, hosts] : consoles) {
+    std::set<std::int64_t> ranks;
+    std::set<std::string> names;
+    std::size_t told = 0;
+    for (const auto& [host, on] : hosts) {
+      told += on.size();
+      ranks.insert(on.begin(), on.end());
+      names.insert(host);
+    }
+    const bool even = std::ranges::all_of(
+        hosts, [&](const auto& one) { return one.second.size() == hosts.begin()->second.size(); });
+    if (even && names.size() > 1 && ranks.size() >= kFewestRanks && told == ranks.size() &&
+        ranks.size() >= facts.ranks.size() && *ranks.begin() == 0 &&
+        *ranks.rbegin() + 1 == static_cast<std::int64_t>(ranks.size()))
+      return names;
+  }
+  return {};
 }
 
 // The nodes of its pods, where every rank that is placed is on one of them.
@@ -67,6 +97,7 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
       names.insert(*r.host);
     }
   }
+  if (names.empty()) names = hosts_of_console(facts);
   if (names.empty()) names = recorded_hosts(facts);
   if (names.empty()) names = hosts_of_pods(facts);
   return {names.begin(), names.end()};

@@ -50,16 +50,16 @@ class Held {
              2 * other.outlier.value < other.outlier.crowd;
     });
   }
-  // From its begin to that of the slow steps: whole hours, or the half hours of some country.
+  // From its begin to that of the slow steps: whole hours, or the half hours of some
+  // country whose clocks the metrics print.
   std::optional<Nanoseconds> shift_of(const MetricOutlier& o) const {
     const Nanoseconds apart = *search_.slow_since - o.outlier.start;
-    for (const Nanoseconds step : {kHour, kHour / 4}) {
-      const Nanoseconds zone = rounded(apart, step);
-      if (std::abs(apart - zone) <= slack_ && std::abs(zone) <= kFarthestZone &&
-          (is_zone(zone) || is_zone(-zone)))
-        return zone;
-    }
-    return std::nullopt;
+    if (const Nanoseconds zone = rounded(apart, kHour);
+        std::abs(apart - zone) <= slack_ && std::abs(zone) <= kFarthestZone)
+      return zone;
+    const Nanoseconds zone = rounded(apart, kHour / 4);
+    const bool odd = std::abs(apart - zone) <= std::min(slack_, 3 * kMinute) && is_zone(-zone);
+    return odd ? std::optional(zone) : std::nullopt;
   }
   // The steps fall into the time of the metrics as both are printed.
   bool one_clock() const {

@@ -110,7 +110,9 @@ class Joined {
         params_(params) {
     metrics_name_ours_ =
         !job_hosts_.empty() && std::ranges::any_of(facts.series, [&](const SeriesRow& row) {
-          return row.host && ours(*row.host);
+          const MemberRow* m = facts.member(row.member);
+          const auto& host = row.host || m == nullptr ? row.host : m->host;
+          return host && ours(*host);
         });
     for (std::size_t i = 0; i < steps.size(); ++i)
       if (!std::isnan(steps.ms[i])) total_ += steps.ms[i] * stands_for(steps, i);
@@ -386,9 +388,14 @@ class Joined {
         const Nanoseconds told =
             o.covered == 0 ? *end : std::min(*end, std::max(o.covered, o.outlier.end));
         const double least = told < *end ? params_.matching_begin : params_.matching;
-        // Metrics that begin within it say nothing of what was before.
-        const Nanoseconds from = told > metrics_start_ ? std::max(*start, metrics_start_) : *start;
-        if (o.known != nullptr && overlap(from, told, o.outlier.start, o.outlier.end) >= least)
+        // Metrics that begin within it do not show what was so before: it must be far from usual.
+        constexpr double kManifold = 3;
+        const bool manifold = o.outlier.value > kManifold * o.outlier.crowd ||
+                              kManifold * o.outlier.value < o.outlier.crowd;
+        const Nanoseconds from =
+            manifold && told > metrics_start_ ? std::max(*start, metrics_start_) : *start;
+        if (o.known != nullptr && !of_another_job(o) &&
+            overlap(from, told, o.outlier.start, o.outlier.end) >= least)
           add_metric(leads, o);
       }
     for (const MetricOutlier& o : readings_)

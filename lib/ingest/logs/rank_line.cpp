@@ -40,7 +40,10 @@ Outcome read_rank_line(const TextLine& line, Reading& reading) {
     return {};
   const bool has_pid = re2::RE2::PartialMatch(text, kPid, &pid);
   const bool has_local = re2::RE2::PartialMatch(text, kLocal, &local);
-  if (!has_pid && !has_local) return {};  // "rank 3 lost host ..." ties nothing
+  // "node cx-07 rank 3 initialised" does; "rank 3 lost host ..." ties nothing.
+  static const re2::RE2 kBegins(
+      R"((?i)\b(?:initiali[sz]ed|started|starting|launched|ready|joined|online)\b)");
+  if (!has_pid && !has_local && !(in_words && re2::RE2::PartialMatch(text, kBegins))) return {};
   if (speaker.rank && *speaker.rank != Rank(rank)) return {};  // it speaks of another
   IdentityRow row{.place = line.place, .source = "rank line", .host = Host(host)};
   if (in_words || speaker.rank)
@@ -137,8 +140,8 @@ constexpr std::string_view kRankMapWords[] = {
 
 constexpr std::string_view kNodeRankWords[] = {"node rank", "node_rank", "node-rank"};
 
-constexpr std::string_view kRankLineWords[] = {
-    " host ", " host=", " host:", "hostname", " node=", " node:"};
+constexpr std::string_view kRankLineWords[] = {" host ", " host=", " host:", "hostname",
+                                               " node=", " node:", ": node "};
 
 constexpr std::string_view kAlsoOfRankLines[] = {"rank"};
 

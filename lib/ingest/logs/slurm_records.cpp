@@ -332,7 +332,9 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     at = end + 1;
   }
   const auto has = [&](const char* name) { return contains(columns, name); };
-  if (has("jobid") && has("st") && columns.back().starts_with("nodelist") && separator == ' ')
+  const bool short_table = has("user") && columns.size() < 5;
+  if (has("jobid") && (has("st") || short_table) && columns.back().starts_with("nodelist") &&
+      separator == ' ')
     return {true, std::make_unique<Queue>(columns.size())};
   const bool of_times = has("start") && (has("end") || has("nodelist"));
   if (!has("jobid") || !has("state") || (!has("exitcode") && !of_times)) return {};

@@ -145,7 +145,8 @@ Outcome read_report(const TextLine& line, Reading&) {
 }
 
 Outcome read_exit(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kFailed(R"(failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\))");
+  static const re2::RE2 kFailed(R"(failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\))"),
+      kHost(R"( host: ([A-Za-z][\w.-]*)\s*$)");
   ExitRow row;
   std::int64_t local = 0;
   std::int64_t pid = 0;
@@ -155,6 +156,8 @@ Outcome read_exit(const TextLine& line, Reading& reading) {
   row.time = line.line.prefix.time;
   row.source = "torchrun";
   row.host = line.line.prefix.host;
+  if (std::string host; re2::RE2::PartialMatch(line.line.message, kHost, &host))
+    row.host = Host(host);
   row.local_rank = LocalRank(local);
   row.pid = pid;
   row.blamed = true;  // the agent prints this line for the child it saw first

@@ -23,9 +23,10 @@ std::vector<std::string_view> whose(const re2::StringPiece& clause) {
       R"((?i)(?:^|[^a-z])(?:kern(?:el)?|dmesg|journals?|journalctl|sys(?:log)?s?|messages|nodes?|hosts?|machines?|compute nodes?)(?:[^a-z]|$))"),
       kJob(
           R"((?i)(?:^|[^a-z])(?:job|console|trainer|training|train|stdout|slurm|rank|ranks|launcher|pods?|run[-_.]?\w*)(?:[^a-z]|$))");
-  static const re2::RE2 kPeople(
-      R"((?i)\b(?:by|managed|owned|located|based|team|staff|office|shift)\b)");
-  if (re2::RE2::PartialMatch(clause, kPeople)) return {};
+  // "The nodes are managed by ops in Europe/Berlin": where people are.
+  static const re2::RE2 kPeople(R"((?i)\bby\b[^()]*\bin\b)"),
+      kLog(R"((?i)log|journal|dmesg|kern|print|stamp|clock|time|export|written)");
+  if (re2::RE2::PartialMatch(clause, kPeople) && !re2::RE2::PartialMatch(clause, kLog)) return {};
   const bool machines = re2::RE2::PartialMatch(clause, kMachines);
   const bool job = re2::RE2::PartialMatch(clause, kJob);
   static const re2::RE2 kBoth(R"((?i) (?:and|und|et|y) |\+|&)");
@@ -79,10 +80,10 @@ std::string own_clock(const re2::StringPiece& clause, const Reading& reading) {
       kController(R"((?i)(?:bmc|sel|ipmi))");
   std::string whose;
   const bool note = reading.text_kind == "notes";
-  // "every night from 01:45 local (UTC+3)", written under a log; who collected it lives by a clock
-  // of his own, and so do those who plan.
+  // "every night from 01:45 local (UTC+3)", written under a log; at what time of day somebody
+  // collects or plans is told by a clock of his own.
   static const re2::RE2 kOthers(
-      R"((?i)\b(?:by|collected|copied|uploaded|taken|saved|exported|downloaded|maintenance|window|planned|scheduled)\b)");
+      R"((?i)\d:\d\d.*\b(?:by|collected|maintenance|window|planned|scheduled)\b|\b(?:by|collected|maintenance|window|planned|scheduled)\b.*\d:\d\d)");
   if (re2::RE2::PartialMatch(clause, kLocal))
     return note || re2::RE2::PartialMatch(clause, kOthers) ? "" : reading.path;
   if (!re2::RE2::PartialMatch(clause, kOwn, &whose)) return {};

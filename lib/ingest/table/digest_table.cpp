@@ -83,6 +83,13 @@ bool digest_of_numbers(const std::string& name) {
                              [&](std::string_view word) { return contains(name, word); });
 }
 
+// Of what each device is given, and not of what it makes of it.
+bool digest_of_input(const std::string& name) {
+  return std::ranges::any_of(std::array<std::string_view, 7>{"file", "data", "batch", "rng",
+                                                             "shard", "ckpt", "checkpoint"},
+                             [&](std::string_view word) { return contains(name, word); });
+}
+
 // What the columns are for.
 struct DigestColumns {
   std::size_t count = 0, host = 0;
@@ -130,6 +137,7 @@ DigestColumns digest_columns(const std::vector<std::string_view>& header,
                     contains(std::array<std::string_view, 4>{"step", "batch", "iteration", "iter"},
                              std::string_view(name));
     } else if (looks_like_digest(row[i])) {
+      if (digest_of_input(name)) continue;
       out.digests.push_back(i);
       out.computed = out.computed || digest_of_numbers(name);
     } else if (!said(row[i]) && header.empty()) {

@@ -64,9 +64,10 @@ struct TestRow {
 
 // What a row tells of that is no device: a file, a version, what a program made of its input.
 bool of_something_else(std::string_view key) {
-  return contains(TestWords{"file", "path", "shard", "commit", "image", "package", "driver",
-                            "version", "prompts", "loss", "process", "pid", "checkpoint", "dataset",
-                            "table", "name", "user", "job"},
+  return contains(TestWords{"file",       "path",    "shard",   "commit", "image",   "package",
+                            "driver",     "version", "prompts", "loss",   "process", "pid",
+                            "checkpoint", "dataset", "table",   "name",   "user",    "job",
+                            "firmware",   "vbios",   "label",   "labels", "tokens",  "config"},
                   key);
 }
 
@@ -94,11 +95,16 @@ class TestRows {
  public:
   // False: the line is no row of a test.
   bool parse(std::string_view line, TestRow& row) {
+    if (take_row(cells_of(line), row)) return true;
+    // What is said behind words may hold commas: "mismatches=17  first at 22 (bit 3, SM 6)".
+    return heading_.empty() && line.find(',') != line.npos && line.find('=') != line.npos &&
+           take_row(words_of(line), row);
+  }
+  bool headed() const { return !heading_.empty(); }
+
+ private:
+  bool take_row(const std::vector<std::string_view>& cells, TestRow& row) {
     row = {};
-    // What is said behind a row of words may hold commas: "mismatches=17  first at 22 (bit 3, SM
-    // 6)".
-    const bool words = heading_.empty() && trimmed(line).find(' ') < trimmed(line).find(',');
-    const auto cells = words ? words_of(line) : cells_of(line);
     if (cells.size() < 2) return false;
     if (heading_.empty() && is_heading(cells)) {
       for (const std::string_view cell : cells) heading_.push_back(lower(trimmed(cell)));
@@ -117,9 +123,7 @@ class TestRows {
     }
     return !row.host.empty() && !row.gpu.empty() && row.passed.has_value() && !row.foreign;
   }
-  bool headed() const { return !heading_.empty(); }
 
- private:
   static bool is_heading(const std::vector<std::string_view>& cells) {
     const auto any = [&](TestWords words) {
       return std::ranges::any_of(
@@ -149,7 +153,7 @@ class TestRows {
   void take(std::string_view key, std::string_view value, bool last, TestRow& row) const {
     const std::string name = lower(key);
     std::int64_t number = 0;
-    row.foreign = row.foreign || of_something_else(name);
+    row.foreign = row.foreign || of_something_else(name.empty() ? lower(value) : name);
     if (contains(TestWords{"host", "node", "hostname"}, name)) {
       if (machine(value)) row.host = value;
     } else if (contains(
