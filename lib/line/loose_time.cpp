@@ -41,8 +41,10 @@ LooseDate date_of(std::string_view t) {
     for (const char c : {'-', '/', '.'})
       if (cut(4, c) && cut(7, c)) return {10, fixed(t, 0, 4), fixed(t, 5, 2), fixed(t, 8, 2)};
   if (digits != 2) return {};
-  if (cut(2, '.') && cut(5, '.'))  // who writes dots puts the day first
+  if (cut(2, '.') && cut(5, '.')) {  // who writes dots puts the day first
+    if (cut(6, ' ')) return {6, 0, fixed(t, 3, 2), fixed(t, 0, 2), false};
     return {10, fixed(t, 6, 4), fixed(t, 3, 2), fixed(t, 0, 2)};
+  }
   // With a hyphen the month stands first; with a stroke it may be either.
   const bool short_date = (cut(2, '/') || cut(2, '-')) && t.size() > 5 && !digit(t[5]);
   const int first = fixed(t, 0, 2), second = fixed(t, 3, 2);
@@ -164,7 +166,9 @@ LooseTime parse_loose(std::string_view text, Timestamp& stamp) {
       return {};
     end = at + 1;
   }
-  if (end < text.size() && !contains(std::string_view(" \t:,|-"), text[end])) return {};
+  const bool next_field = close == ']' && end < text.size() && text[end] == '[';
+  if (end < text.size() && !next_field && !contains(std::string_view(" \t:,|-"), text[end]))
+    return {};
   while (end < text.size() && contains(std::string_view(" \t:,|"), text[end])) ++end;
   stamp = found;
   return {end, out.sure};

@@ -16,8 +16,9 @@ struct LooseTime {
 
 // 03.02.2026 10:11:12 · 2026.02.03 10:11:12 · 2026/02/03-10:11:12 · 2026-02-03_10-11-12 ·
 // 20260203-101112 · Tue, 03 Feb 2026 10:11:12 GMT · Feb 3, 2026 10:11:12 · and, not sure:
-// 260203-10:11:12 · 02/03 10:11:12 · 02-03 10:11:12 · 10:11:12 · 1770113472.123. Each of them, and
-// ISO, in brackets of any kind or behind time=, ts=, quoted or not. Not for what line.cpp peels.
+// 260203-10:11:12 · 03.02. 10:11:12 · 02/03 10:11:12 · 02-03 10:11:12 · 10:11:12 · 1770113472.123.
+// Each of them, and ISO, in brackets of any kind or behind time=, ts=, quoted or not. Not for what
+// line.cpp peels.
 LooseTime parse_loose(std::string_view text, Timestamp& stamp);
 
 }  // namespace culprit::line

@@ -34,12 +34,13 @@ TEST(LooseTime, AWholeDateIsOneWhereverItStandsFirst) {
 
 TEST(LooseTime, WhatMayBeAnythingIsATimeInAFileOfThem) {
   const Habit habit{.loose_time = true};
-  for (const char* form :
-       {"260203-10:11:12", "[02/03 10:11:12]", "[02/03 10:11:12 d2.engine]", "02-03 10:11:12.5",
-        "10:11:12", "1770113472", "1770113472.25", "[1770113472.25]", "1770113472123"}) {
+  for (const char* form : {"260203-10:11:12", "[02/03 10:11:12]", "[02/03 10:11:12 d2.engine]",
+                           "02-03 10:11:12.5", "03.02. 10:11:12", "[03.02. 10:11:12]", "10:11:12",
+                           "1770113472", "1770113472.25", "[1770113472.25]", "1770113472123"}) {
     EXPECT_EQ(behind(form, habit), "step 5") << form;
   }
   EXPECT_EQ(peel("1770113472.25 x", habit).prefix.time.ns, kMoment + 250'000'000);
+  EXPECT_EQ(peel("[13.02. 10:11:12][INFO] x", habit).prefix.time.ns, at(2000, 2, 13, 10, 11, 12));
   EXPECT_EQ(peel("[02/13 10:11:12] x", habit).prefix.time.ns, at(2000, 2, 13, 10, 11, 12));
   EXPECT_EQ(peel("[13/02 10:11:12] x", habit).prefix.time.ns, at(2000, 2, 13, 10, 11, 12));
   EXPECT_EQ(peel("[02/03 10:11:12] x", habit).prefix.time.clock, Clock::local_no_date)

@@ -366,15 +366,19 @@ bool Zones::by_recorders(Facts& facts) {
 bool Zones::by_last_step(Facts& facts) {
   constexpr std::size_t kLeastHosts = 3, kMostMoments = 10;
   constexpr Nanoseconds kBefore = 10 * kSecond, kBehind = kMinute;
-  std::optional<Nanoseconds> last;
+  std::optional<Timestamp> last;
   for (const ProgressSpan& p : facts.progress) {
     const MemberRow* m = facts.member(p.member);
-    if (m == nullptr || of_machine(*m) || named(m->id) != nullptr ||
-        p.last.time.clock != Clock::local)
+    if (m == nullptr || of_machine(*m) || named(m->id) != nullptr || !without_zone(p.last.time) ||
+        (last && p.last.time.clock != last->clock))
       return false;
-    last = std::max(last.value_or(p.last.time.ns), p.last.time.ns);
+    if (!last || last->ns < p.last.time.ns) last = p.last.time;
   }
   if (!last) return false;
+  const auto in_year = [&](Nanoseconds near) {
+    return last->clock == Clock::local ? last->ns
+                                       : with_year(last->ns, nearest_year(last->ns, near));
+  };
   std::map<Nanoseconds, std::set<std::string>> votes;
   std::set<Nanoseconds> moments;  // machines that report all the time meet anything
   for (const EventRow& e : facts.events) {
@@ -383,7 +387,7 @@ bool Zones::by_last_step(Facts& facts) {
         (e.role != Role::root && e.role != Role::confirmation) || e.severity < Severity::warning)
       continue;
     moments.insert(rounded(e.time.ns, 10 * kMinute));
-    const Nanoseconds shift = *last - e.time.ns, whole = rounded(shift, kHour);
+    const Nanoseconds shift = in_year(e.time.ns) - e.time.ns, whole = rounded(shift, kHour);
     if (whole - shift >= -kBefore && whole - shift <= kBehind && is_zone(whole))
       votes[whole].insert(*e.host);
   }
