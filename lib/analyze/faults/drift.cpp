@@ -134,10 +134,12 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
     const auto& signature = one.first;
     DriftValue value = one.second;
     sort_rows(value.devices);
-    // A value that the most usual answer does not have, or the first.
-    const auto& usual = sorted.front().first;
+    // A value that the most usual answer does not have, of that one what the next does not; or the
+    // first.
+    const auto& other =
+        &one == &sorted.front() && sorted.size() > 1 ? sorted[1].first : sorted.front().first;
     const auto odd = std::find_if(signature.begin(), signature.end(), [&](const std::string& key) {
-      return std::find(usual.begin(), usual.end(), key) == usual.end();
+      return std::find(other.begin(), other.end(), key) == other.end();
     });
     for (const Host& host : value.hosts)
       value.places.push_back(
