@@ -206,6 +206,10 @@ TEST(Slurm, QueueWithTheMachinesOfEachJob) {
                           "2 cx-[07-08]\n   4712       gpu   other  someone PD       0:00      4 "
                           "(Resources)\n")),
             "slurm.queue.nodes=4711 cx-[07-08]");
+  EXPECT_EQ(settings(file("squeue.txt",
+                          "JOBID USER NODELIST\n"
+                          "4711 lm-core cx-[07-08]\n")),
+            "slurm.queue.nodes=4711 cx-[07-08]");
 }
 
 TEST(Slurm, Accounting) {
