@@ -55,8 +55,9 @@ std::set<std::string> hosts_of_console(const Facts& facts) {
       ranks.insert(on.begin(), on.end());
       names.insert(host);
     }
-    const bool even = std::ranges::all_of(
-        hosts, [&](const auto& one) { return one.second.size() == hosts.begin()->second.size(); });
+    const std::size_t each = hosts.begin()->second.size();
+    const bool even =
+        std::ranges::all_of(hosts, [&](const auto& one) { return one.second.size() == each; });
     if (even && names.size() > 1 && ranks.size() >= kFewestRanks && told == ranks.size() &&
         ranks.size() >= facts.ranks.size() && *ranks.begin() == 0 &&
         *ranks.rbegin() + 1 == static_cast<std::int64_t>(ranks.size()))
