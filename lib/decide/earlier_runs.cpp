@@ -12,8 +12,7 @@ namespace culprit::decide {
 
 namespace {
 
-// Of a class that may be the program's: what differs between the machines that it hit is then the
-// machine, which is not at fault.
+// What shows that a class may be the program's fault; nullptr: nothing does.
 const Finding* of_program(const Case& incident, const std::string& event_class) {
   const auto found = std::ranges::find_if(incident.findings, [&](const Finding& f) {
     return f.event_class == event_class &&
@@ -34,46 +33,46 @@ bool another_cause_before(const Case& incident) {
 
 }  // namespace
 
-std::optional<FailedAlike> failed_alike(const Case& incident) {
+std::optional<FailedAlike> failed_alike(const Walk& w) {
   constexpr std::size_t kLeast = 2;
-  // A root that is no program's, or the same rank each time, is another question.
-  const auto of_part = [&](const FailureRoot& root) {
-    return root.subject.kind != SubjectKind::code &&
-           of_program(incident, root.event_class) == nullptr;
+  const Case& incident = w.incident;
+  if (ended_well(w) || another_cause_before(incident)) return std::nullopt;
+  struct Roots {
+    FailedAlike alike;
+    std::set<std::string> parts;  // machines or ranks; of a place of the program it alone
   };
-  std::map<Subject, FailedAlike> alike;
-  std::map<Subject, std::set<std::string>> machines;
+  std::map<Subject, Roots> by_fault;
   std::size_t failed = 0;
-  if (another_cause_before(incident)) return std::nullopt;
   for (const PastFailure& f : incident.history.failures) {
     if (f.ended_well || f.requested || f.roots.empty()) continue;
     ++failed;
-    if (std::ranges::any_of(f.roots, of_part)) return std::nullopt;
     for (const FailureRoot& root : f.roots) {
       const bool code = root.subject.kind == SubjectKind::code;
       const Finding* shown = code ? nullptr : of_program(incident, root.event_class);
-      if (!code && shown == nullptr) continue;
-      const Subject what = code ? root.subject : Subject{SubjectKind::job, root.event_class};
-      FailedAlike& one = alike[what];
-      one.what = code ? Text(what.id) : inside(shown->title);
+      if (!code && shown == nullptr) return std::nullopt;  // no fault of a program
+      auto& [one, parts] =
+          by_fault[code ? root.subject : Subject{SubjectKind::job, root.event_class}];
+      one.what = code ? Text(root.subject.id) : inside(shown->title);
       one.shown = shown;
       one.place = code ? root.subject : Subject{SubjectKind::code, "the program"};
       if (one.runs.empty() || one.runs.back() != &f) one.runs.push_back(&f);
-      machines[what].insert(root.subject.id);
+      parts.insert(root.subject.id);
     }
   }
-  for (const auto& [what, on] : machines)
-    if (what.kind != SubjectKind::code && on.size() == 1 && failed > 1) return std::nullopt;
-  for (const auto& [what, one] : alike)
-    if (one.runs.size() >= kLeast && one.runs.size() == failed &&
-        (what.kind == SubjectKind::code || machines[what].size() > 1))
-      return one;
+  if (failed < kLeast) return std::nullopt;
+  // The same part each time may be at fault itself.
+  if (std::ranges::any_of(by_fault, [](const auto& one) {
+        return one.first.kind != SubjectKind::code && one.second.parts.size() == 1;
+      }))
+    return std::nullopt;
+  for (const auto& [fault, roots] : by_fault)
+    if (roots.alike.runs.size() == failed) return roots.alike;
   return std::nullopt;
 }
 
 Answer earlier_runs(Walk& w) {
-  const auto alike = failed_alike(w.incident);
-  if (!alike || ended_well(w)) return ruled_out(say(Phrase::no_runs_failed_alike));
+  const auto alike = failed_alike(w);
+  if (!alike) return ruled_out(say(Phrase::no_runs_failed_alike));
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   Verdict& v = w.verdict;
   v.action = Action::rollback;

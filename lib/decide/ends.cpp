@@ -269,7 +269,7 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
 std::optional<Text> shown_by_runs(const Walk& w) {
   if (const Finding* again = came_back(w)) return again->why;
   if (failed_together(w)) return say(Phrase::fault_on_several_gpus);
-  if (const auto alike = failed_alike(w.incident); alike && !ended_well(w))
+  if (const auto alike = failed_alike(w))
     return say(Phrase::runs_failed_at, attempts_of(alike->runs), alike->what);
   return std::nullopt;
 }

@@ -141,14 +141,15 @@ enum class Unplaced { counts, left_out };
 Text failure(const Walk& w, Unplaced unplaced = Unplaced::counts);
 
 // Runs of which each failed at one place of the program, or of a fault that programs cause on
-// machine after machine, where all that failed before this one did. earlier_runs.cpp
+// machine after machine, where all that failed before this one did and this one did not end well.
+// earlier_runs.cpp
 struct FailedAlike {
   Text what;                       // the place, or the fault
   const Finding* shown = nullptr;  // that fault
   Subject place;
   std::vector<const PastFailure*> runs;
 };
-std::optional<FailedAlike> failed_alike(const Case& incident);
+std::optional<FailedAlike> failed_alike(const Walk& w);
 
 // A jump of the loss that had not come back at the end of the log. numerics.cpp
 const Finding* loss_that_stayed_high(const Walk& w);

@@ -167,7 +167,7 @@ decide::Case case_of(const Resolved& resolved) {
       std::ranges::any_of(facts.identities, analyze::tells_of_job) ||
       std::ranges::any_of(facts.events, [](const EventRow& e) {
         return e.role == Role::cascade && e.severity >= Severity::distributed &&
-               !contains(e.detail, "unit=");
+               !analyze::said_by_unit(e);
       });
   for (const EventRow& e : facts.events)
     if (const auto& last = e.last_time_ns ? e.last_time_ns : e.time_ns; last)

@@ -119,7 +119,7 @@ std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& 
       out.insert(analyze::short_host(*m.host));
   // A kernel's words in an export of many machines, or those of a process of a launcher there.
   for (const EventRow& e : facts.events)
-    if (e.host && (e.local_rank || contains(e.detail, "unit=kernel")))
+    if (e.host && (e.local_rank || analyze::said_by_kernel(e)))
       out.insert(analyze::short_host(*e.host));
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <string>
 
 #include "model/json.hpp"
 #include "rules/lazy_pattern.hpp"
@@ -17,18 +18,29 @@ struct Negation {
   std::deque<LazyPattern> before, behind, within, pseudo;
 };
 
-void read(const nlohmann::json& rows, std::deque<LazyPattern>& out) {
-  for (const auto& row : rows) out.emplace_back(row["match"].get<std::string>());
+// "{nouns}" in a pattern stands for the piece of that name.
+std::string put_together(std::string pattern, const nlohmann::json& parts) {
+  for (const auto& [name, piece] : parts.items()) {
+    const std::string place = "{" + name + "}";
+    for (std::size_t at = pattern.find(place); at != pattern.npos; at = pattern.find(place))
+      pattern.replace(at, place.size(), piece.get<std::string>());
+  }
+  return pattern;
+}
+
+void read(const nlohmann::json& table, const char* key, std::deque<LazyPattern>& out) {
+  for (const auto& row : table[key])
+    out.emplace_back(put_together(row["match"].get<std::string>(), table["parts"]));
 }
 
 const Negation& built_in() {
   static const Negation kBuiltIn = [] {
     Negation out;
-    const auto document = parse_json(embedded_rule("tables/negation.json"));
-    read(document["before"], out.before);
-    read(document["behind"], out.behind);
-    read(document["within"], out.within);
-    read(document["pseudo"], out.pseudo);
+    const auto table = parse_json(embedded_rule("tables/negation.json"));
+    read(table, "before", out.before);
+    read(table, "behind", out.behind);
+    read(table, "within", out.within);
+    read(table, "pseudo", out.pseudo);
     return out;
   }();
   return kBuiltIn;

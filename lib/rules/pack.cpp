@@ -145,8 +145,10 @@ struct RulePack::Compiled {
     return std::nullopt;
   }
 
-  std::vector<std::pair<std::size_t, std::size_t>> candidates(std::string_view message,
-                                                              std::string_view kind) const {
+  struct Candidate {
+    std::size_t rule = 0, pattern = 0, at = 0;  // at: where it is stated in the message
+  };
+  std::vector<Candidate> candidates(std::string_view message, std::string_view kind) const {
     std::vector<WordSearch::Hit> words_hit;
     search->find(message, words_hit);
     std::vector<std::uint32_t> able = index.wordless;
@@ -154,22 +156,23 @@ struct RulePack::Compiled {
       able.insert(able.end(), index.patterns_of[hit.word].begin(),
                   index.patterns_of[hit.word].end());
     sort_unique(able);
-    std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
+    std::vector<Candidate> out;
     const Bigrams pairs(message);
     const re2::StringPiece text(message.data(), message.size());
     for (const std::size_t p : able) {
       const std::size_t r = patterns[p].rule;
-      if (!out.empty() && out.back().first == r) continue;
+      if (!out.empty() && out.back().rule == r) continue;
       if (!pairs.may_hold_all(index.beside[p])) continue;
-      if (!stated(message, patterns[p].expression())) continue;
       if (!kind.empty() && kind != kOfAnyKind && !rules[r].where.empty() &&
           !contains(rules[r].where, kind))
         continue;
+      const auto at = stated(message, patterns[p].expression());
+      if (!at) continue;
       if (std::ranges::any_of(unless[r], [&](const auto& e) {
             return re2::RE2::PartialMatch(text, e.expression());
           }))
         continue;
-      out.emplace_back(r, p);
+      out.push_back({r, p, *at});
     }
     return out;
   }
@@ -297,8 +300,8 @@ std::string fill_class(const std::string& pattern,
 std::vector<const Rule*> RulePack::all_matches(std::string_view message,
                                                std::string_view kind) const {
   std::vector<const Rule*> out;
-  for (const auto& [rule, pattern] : compiled_->candidates(message, kind))
-    out.push_back(&compiled_->rules[rule]);
+  for (const auto& hit : compiled_->candidates(message, kind))
+    out.push_back(&compiled_->rules[hit.rule]);
   return out;
 }
 
@@ -310,13 +313,13 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
   const auto hits = compiled_->candidates(message, kind);
   if (hits.empty()) return std::nullopt;
   const bool known = std::ranges::any_of(
-      hits, [&](const auto& hit) { return !compiled_->rules[hit.first].fallback; });
+      hits, [&](const auto& hit) { return !compiled_->rules[hit.rule].fallback; });
   std::optional<Match> best;
-  for (const auto& [r, p] : hits) {
+  for (const auto& [r, p, at] : hits) {
     if (known && compiled_->rules[r].fallback) continue;
     // A rule that another match stands over is out of the race, whatever their severities.
     if (std::ranges::any_of(hits, [&, rule_index = r](const auto& other) {
-          return compiled_->over[other.first].count(rule_index) > 0;
+          return compiled_->over[other.rule].count(rule_index) > 0;
         }))
       continue;
     const Rule& rule = compiled_->rules[r];
@@ -327,8 +330,7 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
     if (!names.empty()) {
       std::vector<re2::StringPiece> groups(
           static_cast<std::size_t>(expression.NumberOfCapturingGroups()) + 1);
-      expression.Match(re2::StringPiece(message.data(), message.size()),
-                       stated(message, expression).value_or(0), message.size(),
+      expression.Match(re2::StringPiece(message.data(), message.size()), at, message.size(),
                        re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()));
       for (const auto& [index, name] : names)
         if (const auto& group = groups[static_cast<std::size_t>(index)]; !group.empty())

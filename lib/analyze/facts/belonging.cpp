@@ -160,8 +160,8 @@ class Rows {
   bool of_another_process(const EventRow& e) const {
     const MemberRow* m = facts_.member(e.place.member);
     return m != nullptr && m->belonging == Belonging::machine && !hosts_.empty() && e.host &&
-           (e.pid || e.role == Role::cascade) && e.detail.find("unit=") == std::string::npos &&
-           !of_job(short_host(*e.host)) && m->host && short_host(*m->host) != short_host(*e.host);
+           (e.pid || e.role == Role::cascade) && !said_by_unit(e) && !of_job(short_host(*e.host)) &&
+           m->host && short_host(*m->host) != short_host(*e.host);
   }
 
  private:

@@ -463,9 +463,7 @@ std::set<MemberId> output_of_job(const Facts& facts) {
       continue;
     // A history of Xids is no output, whatever its name, and what a daemon says in a machine's log
     // is none either: "xinetd[26482]: Connection reset by peer".
-    if (e.detail.find("unit=kernel") != std::string::npos ||
-        (!m->rank && (system_log(m->path) || e.detail.find("unit=") != std::string::npos)))
-      continue;
+    if (said_by_kernel(e) || (!m->rank && (system_log(m->path) || said_by_unit(e)))) continue;
     if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager")
       training.insert(e.place.member);
   }

@@ -96,7 +96,7 @@ std::map<MemberId, FirstDay> date_times_of_day(Facts& facts) {
   if (!reference) return out;
   std::set<MemberId> of_kernel;
   for (const EventRow& e : facts.events)
-    if (e.detail.find("unit=kernel") != std::string::npos) of_kernel.insert(e.place.member);
+    if (said_by_kernel(e)) of_kernel.insert(e.place.member);
   std::vector<std::string> named;
   for (auto& [member, file] : files) {
     const MemberRow* m = facts.member(member);

@@ -103,6 +103,10 @@ Host short_host(const std::string& name);
 // True for names that say nothing about which machine it is: localhost, 127.0.0.1, (none), "".
 bool nameless_host(const std::string& name);
 
+// The kernel says so in a machine's log; the kernel or any daemon does.
+bool said_by_kernel(const EventRow& e);
+bool said_by_unit(const EventRow& e);
+
 // False for what machines, host files and schedulers say of machines: it is no output of the job.
 bool tells_of_job(const IdentityRow& row);
 

@@ -12,6 +12,7 @@
 #include "analyze/facts/zone_joins.hpp"
 #include "analyze/facts/rank_blocks.hpp"
 #include "model/address.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -72,6 +73,9 @@ Host short_host(const std::string& name) {
   const std::size_t dot = name.find('.');
   return Host(dot == std::string::npos || dot == 0 ? name : name.substr(0, dot));
 }
+
+bool said_by_kernel(const EventRow& e) { return contains(e.detail, "unit=kernel"); }
+bool said_by_unit(const EventRow& e) { return contains(e.detail, "unit="); }
 
 bool tells_of_job(const IdentityRow& row) {
   static const std::set<std::string> kOfMachines{"hostfile", "hostname",  "uname",

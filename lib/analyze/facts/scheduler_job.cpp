@@ -232,8 +232,7 @@ std::set<Host> hosts_of_output(const Facts& facts) {
   for (const EventRow& e : facts.events)
     if (const MemberRow* m = facts.member(e.place.member);
         m != nullptr && m->host && m->text_kind != "kernel" &&
-        (e.rank || (e.severity == Severity::critical && m->text_kind.empty() &&
-                    e.detail.find("unit=") == std::string::npos)))
+        (e.rank || (e.severity == Severity::critical && m->text_kind.empty() && !said_by_unit(e))))
       hosts.insert(short_host(*m->host));
   for (const IdentityRow& i : facts.identities)
     if (i.rank && i.host && (i.source == "rank map" || i.source == "rank line"))

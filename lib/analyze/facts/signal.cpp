@@ -107,8 +107,7 @@ class ProgramOutput {
     // A console may hold the output of dmesg, too: there the kernel's lines are most of what stands
     // in it.
     std::map<MemberId, std::size_t> kernel_lines;
-    for (const EventRow& e : facts.events)
-      kernel_lines[e.place.member] += e.detail.find("unit=kernel") != std::string::npos;
+    for (const EventRow& e : facts.events) kernel_lines[e.place.member] += said_by_kernel(e);
     find_journals();
     for (const MemberRow& m : facts.members)
       if (m.text_kind == "kernel" ||

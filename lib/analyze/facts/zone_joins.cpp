@@ -52,14 +52,9 @@ bool of_machine(const MemberRow& m) {
   return kKinds.count(kind_of_source(m)) > 0;
 }
 
-namespace {
-
-// As printed, in the year that is nearest to `other`.
 Nanoseconds printed(const Timestamp& t, Nanoseconds other) {
   return t.clock == Clock::local_no_year ? with_year(t.ns, nearest_year(t.ns, other)) : t.ns;
 }
-
-}  // namespace
 
 bool without_zone(const Timestamp& t) {
   return t.clock == Clock::local || t.clock == Clock::local_no_year;

@@ -18,6 +18,9 @@ bool is_zone(Nanoseconds offset);
 // A date and time of day of which the text says no zone.
 bool without_zone(const Timestamp& t);
 
+// As printed; a time without a year in the year that is nearest to `other`.
+Nanoseconds printed(const Timestamp& t, Nanoseconds other);
+
 Nanoseconds rounded(Nanoseconds value, Nanoseconds step);
 
 // As the manifest's `timezones` names sources: kernel scheduler system ... training.

@@ -375,10 +375,6 @@ bool Zones::by_last_step(Facts& facts) {
     if (!last || last->ns < p.last.time.ns) last = p.last.time;
   }
   if (!last) return false;
-  const auto in_year = [&](Nanoseconds near) {
-    return last->clock == Clock::local ? last->ns
-                                       : with_year(last->ns, nearest_year(last->ns, near));
-  };
   std::map<Nanoseconds, std::set<std::string>> votes;
   std::set<Nanoseconds> moments;  // machines that report all the time meet anything
   for (const EventRow& e : facts.events) {
@@ -387,7 +383,7 @@ bool Zones::by_last_step(Facts& facts) {
         (e.role != Role::root && e.role != Role::confirmation) || e.severity < Severity::warning)
       continue;
     moments.insert(rounded(e.time.ns, 10 * kMinute));
-    const Nanoseconds shift = in_year(e.time.ns) - e.time.ns, whole = rounded(shift, kHour);
+    const Nanoseconds shift = printed(*last, e.time.ns) - e.time.ns, whole = rounded(shift, kHour);
     if (whole - shift >= -kBefore && whole - shift <= kBehind && is_zone(whole))
       votes[whole].insert(*e.host);
   }
@@ -451,10 +447,7 @@ void Zones::by_faults_of_machines(Facts& facts) {
         !of_machine(*m) || named(m->id) != nullptr || !without_zone(e.time))
       continue;
     for (const Nanoseconds end : ends) {
-      const Nanoseconds shift =
-          (e.time.clock == Clock::local ? e.time.ns
-                                        : with_year(e.time.ns, nearest_year(e.time.ns, end))) -
-          end;
+      const Nanoseconds shift = printed(e.time, end) - end;
       const Nanoseconds whole = rounded(shift, kHour);
       if (shift - whole >= -kBefore && shift - whole <= kBehind && is_zone(whole))
         met[whole][{e.event_class, rounded(end, 2 * kBefore)}].insert(*e.host);

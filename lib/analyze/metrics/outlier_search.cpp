@@ -208,7 +208,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   }
   params.metrics = std::max<std::size_t>(1, searched.size());
   std::set<std::string> entities;
-  bool any = false, judged = false;
+  bool any = false;
   RelationSearch relations(params);
   std::vector<RelatedMetric> related;
   std::map<std::string, Host> hosts;
@@ -235,15 +235,12 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
       related.push_back({metric.name, m->name, metric.unit, metric.known});
       hosts.insert(host.begin(), host.end());
     }
+    // Once something was judged, the extent of what could not be says nothing.
+    if (out.judged == 0 && result.judged > 0) any = false;
     out.judged = std::max(out.judged, result.judged);
     out.samples += result.samples;
     out.bin = std::max(out.bin, result.bin);
-    if (result.samples == 0) continue;
-    // Once something was judged, the extent of what could not be says nothing.
-    const bool judges = result.judged > 0;
-    if (judges && !judged) any = false;
-    if (judged && !judges) continue;
-    judged = judges;
+    if (result.samples == 0 || (out.judged > 0 && result.judged == 0)) continue;
     out.start = any ? std::min(out.start, result.start) : result.start;
     out.end = any ? std::max(out.end, result.end) : result.end;
     any = true;

@@ -249,11 +249,10 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
     const Host host = e.host         ? short_host(*e.host)
                       : m != nullptr ? m->host.value_or(Host())
                                      : Host();
-    if (!host.empty())
-      sign(e.place.member, e.time_ns, e.event_class, {SubjectKind::host, host});
-    else if (e.rank)
-      sign(e.place.member, e.time_ns, e.event_class,
-           {SubjectKind::rank, fmt::format("{}", number_of(*e.rank))});
+    if (host.empty() && !e.rank) continue;
+    sign(e.place.member, e.time_ns, e.event_class,
+         !host.empty() ? Subject{SubjectKind::host, host}
+                       : Subject{SubjectKind::rank, std::to_string(number_of(*e.rank))});
   }
   for (const TracebackRow& t : facts.tracebacks)
     if (!t.file.empty())

@@ -1,11 +1,12 @@
-// What `uptime` and `top` say of the load of a machine. Its averages of 15, 5 and 1 minutes are
-// three readings: what lasted so long shows in all of them.
+// What `uptime` and `top` say of the load of a machine. Its averages of 15, 5 and 1 minutes stand
+// for each of these minutes: what lasted so long shows in all of them.
 //
 //   top - 02:41:10 up 61 days,  2 users,  load average: 201.4, 196.0, 180.2
 //   %Cpu(s): 71.0 us, 20.1 sy,  0.0 ni,  1.1 id,  7.6 wa,  0.0 hi,  0.2 si,  0.0 st
 #include <algorithm>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <re2/re2.h>
 
@@ -17,38 +18,46 @@ namespace culprit::ingest {
 
 namespace {
 
-std::optional<SeriesBook::Index> series_of(const TextLine& line, std::string_view metric,
-                                           std::string_view unit, Clock clock, Reading& reading) {
+struct Sample {
+  Timestamp time;
+  double value = 0;
+};
+
+// REQUIRES: all of them are on one clock.
+void put(const TextLine& line, std::string_view metric, std::string_view unit,
+         std::span<const Sample> samples, Reading& reading) {
   SeriesRow key{.name = std::string(metric), .unit = std::string(unit)};
   key.host = reading.host_of(line.line.prefix);
-  key.clock = clock;
-  const SeriesBook::Index index = reading.keep<SeriesBook>().series(key);
-  return index == SeriesBook::kFull ? std::nullopt : std::optional(index);
+  key.clock = samples.front().time.clock;
+  SeriesBook& book = reading.keep<SeriesBook>();
+  const SeriesBook::Index index = book.series(key);
+  if (index == SeriesBook::kFull) return;
+  for (const auto& [time, value] : samples)
+    book.add(index, kNoValue, time.clock == Clock::none ? kNoValue : time.ns, value, line.place,
+             reading);
 }
 
 void put_use(const TextLine& line, std::string_view metric, double percent, Reading& reading) {
-  if (const auto index = series_of(line, metric, "%", Clock::none, reading))
-    reading.keep<SeriesBook>().add(*index, kNoValue, kNoValue, percent, line.place, reading);
+  const Sample one{{}, percent};
+  put(line, metric, "%", {&one, 1}, reading);
 }
 
 void put_load(const TextLine& line, const Timestamp& time, double of_1, double of_5, double of_15,
               Reading& reading) {
-  const auto index = series_of(line, "load_average", "", time.clock, reading);
-  if (!index) return;
-  const bool timed = time.clock != Clock::none;
-  for (int ago = timed ? 15 : 0; ago >= 0; --ago)
-    reading.keep<SeriesBook>().add(*index, kNoValue, timed ? time.ns - ago * kMinute : kNoValue,
-                                   ago > 5   ? of_15
-                                   : ago > 1 ? of_5
-                                             : of_1,
-                                   line.place, reading);
+  std::vector<Sample> samples;
+  for (int ago = time.clock == Clock::none ? 0 : 15; ago >= 0; --ago) {
+    Timestamp then = time;
+    then.ns -= ago * kMinute;
+    samples.push_back({then, ago > 5 ? of_15 : ago > 1 ? of_5 : of_1});
+  }
+  put(line, "load_average", "", samples, reading);
 }
 
 Outcome read_load(const TextLine& line, Reading& reading) {
   static const re2::RE2 kLoad(
       R"((?:^|\s)(?:(\d\d:\d\d:\d\d)\s+)?up\s+[^|]*\bload average: (\d+\.\d+), (\d+\.\d+), (\d+\.\d+))");
   static const re2::RE2 kCpus(
-      R"(^%?Cpu\(s\):\s*([\d.]+)[ %]us,\s*([\d.]+)[ %]sy,.*?([\d.]+)[ %]id,\s*([\d.]+)[ %]wa)");
+      R"(^%?Cpu\(s\):\s*[\d.]+[ %]us,\s*([\d.]+)[ %]sy,.*?([\d.]+)[ %]id,\s*([\d.]+)[ %]wa)");
   const re2::StringPiece text(line.raw.data(), std::min<std::size_t>(line.raw.size(), 512));
   std::string clock;
   double load = 0, of_5 = 0, of_15 = 0, system = 0, idle = 0, waiting = 0;
@@ -58,8 +67,7 @@ Outcome read_load(const TextLine& line, Reading& reading) {
     put_load(line, time, load, of_5, of_15, reading);
     return {true};
   }
-  double user = 0;
-  if (!re2::RE2::PartialMatch(text, kCpus, &user, &system, &idle, &waiting)) return {};
+  if (!re2::RE2::PartialMatch(text, kCpus, &system, &idle, &waiting)) return {};
   put_use(line, "cpu_utilization", 100 - idle, reading);
   put_use(line, "cpu_system", system, reading);
   put_use(line, "cpu_iowait", waiting, reading);
