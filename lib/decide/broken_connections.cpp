@@ -33,7 +33,7 @@ BrokenConnections::BrokenConnections(const Case& incident) : incident_(incident)
     if (f.outcome == Outcome::fired || f.analysis == Analysis::root_diag) hear(f);
   for (const ExitFact& x : incident.exits) {
     const std::int64_t signal = signal_of(x.code);
-    if (x.host && (signal == 9 || signal == 11)) ended_by_signal_.insert(*x.host);
+    if (x.host && (signal == 9 || signal == 11)) ended_by_signal_.push_back(&x);
   }
 }
 
@@ -75,12 +75,18 @@ bool BrokenConnections::noticed_late(const Finding& f) const {
   if (!f.traits.has(Trait::node_missed) || !f.host || missed_.size() != 1 || !any) return false;
   const auto& own = incident_.job_hosts;
   if (!own.empty() && !std::binary_search(own.begin(), own.end(), *f.host)) return false;
+  const auto addresses = std::ranges::count_if(peers_, [](const Host& p) { return is_address(p); });
   const bool of_others = std::ranges::any_of(peers_, [&](const Host& peer) {
-    return peer != *f.host && (peers_.size() > 1 || !may_be_address_of(peer, *f.host));
+    return peer != *f.host && (addresses > 1 || !may_be_address_of(peer, *f.host));
   });
-  return !of_others && reporters_.count(*f.host) == 0 &&
-         roots_of_job_.size() == roots_of_job_.count(f.host) &&
-         ended_by_signal_.size() == ended_by_signal_.count(*f.host);
+  // Who misses a node kills what runs on the others: only what ended before is a failure.
+  const bool ended_elsewhere = std::ranges::any_of(ended_by_signal_, [&](const ExitFact* x) {
+    const bool cleaned_up =
+        signal_of(x->code) == 9 && (!x->time || !f.start || *x->time > *f.start);
+    return x->host != f.host && !cleaned_up;
+  });
+  return !of_others && !ended_elsewhere && reporters_.count(*f.host) == 0 &&
+         roots_of_job_.size() == roots_of_job_.count(f.host);
 }
 
 }  // namespace culprit::decide

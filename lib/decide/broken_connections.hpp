@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "decide/decide.hpp"
 
@@ -29,12 +30,12 @@ class BrokenConnections {
 
   const Case& incident_;
   bool ends_known_ = false;
-  std::set<std::optional<Host>> roots_of_job_;  // where the job prints what may be a cause
-  std::set<Host> ends_;                         // hosts of connections that broke
-  std::set<Host> peers_;                        // that broken connections name as their other end
-  std::set<Host> reporters_;                    // on which the job tells of failed communication
-  std::set<Host> missed_;                       // by the scheduler
-  std::set<Host> ended_by_signal_;              // hosts on which a process was killed or crashed
+  std::set<std::optional<Host>> roots_of_job_;    // where the job prints what may be a cause
+  std::set<Host> ends_;                           // hosts of connections that broke
+  std::set<Host> peers_;                          // that broken connections name as their other end
+  std::set<Host> reporters_;                      // on which the job tells of failed communication
+  std::set<Host> missed_;                         // by the scheduler
+  std::vector<const ExitFact*> ended_by_signal_;  // processes that were killed or crashed
   std::optional<Host> broke_first_;  // that the connections which broke first have in common
 };
 

@@ -94,7 +94,8 @@ void look_at(Verdict& v, const std::set<Host>& hosts) {
 // What the state of its process asks for.
 void by_state(Verdict& v, const Finding& f) {
   const std::string state = hang_of(f).state;
-  if (state == "T" || state == "t") next(v, NextKind::plan, say(Phrase::state_t));
+  if (state == "T") next(v, NextKind::plan, say(Phrase::state_t));
+  if (state == "t") next(v, NextKind::plan, say(Phrase::state_traced));
   if (state == "Z") next(v, NextKind::plan, say(Phrase::state_z));
   if (state == "D") next(v, NextKind::plan, say(Phrase::state_d));
 }
@@ -193,7 +194,8 @@ bool held(const Finding& f) { return hang_of(f).state == "T" || hang_of(f).state
 Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   v.precision = Precision::exact;
-  v.action = held(f) ? Action::repair : Action::isolate;
+  const bool over = w.first.first_consequence || !w.incident.exits.empty();
+  v.action = !held(f) ? Action::isolate : over ? Action::reattempt : Action::repair;
   by_state(v, f);
   std::set<Host> hosts;
   bool nameless = false;

@@ -157,6 +157,7 @@ inline constexpr double kSecondSource = 0.5;  // a second source agrees: 1 - (1-
 inline constexpr double kKernelSays = 0.4;    // the kernel agrees
 inline constexpr double kStackSays = 0.6;     // a stack agrees
 inline constexpr double kOddTrainer = 0.65;   // one trainer is in an odd state
+inline constexpr double kTraced = 0.85;       // and the process that holds it is known
 inline constexpr double kInNoCollective =
     0.9;                                   // a stack in no collective while the others wait in one
 inline constexpr double kNoStack = 0.4;    // no stack of it

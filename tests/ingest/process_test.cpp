@@ -95,6 +95,39 @@ TEST(Ps, AnyColumns) {
   EXPECT_FALSE(log.events.empty());
 }
 
+// grep took the heading away; pdsh puts the machine before each line.
+TEST(Ps, ColumnsOfTheCommand) {
+  const auto rows = list(
+      "# pdsh -w qd-[1-2] ps -eo pid,ppid,stat,user,wchan:22,lstart,cmd | grep python    16:24\n"
+      "qd-1: 18000 17990 Rl   ada      -                      Tue Jun  3 09:02:10 2025 python -u "
+      "train.py\n"
+      "qd-2: 18000 17990 tl   ada      ptrace_stop            Tue Jun  3 09:02:13 2025 python -u "
+      "train.py  # LOCAL_RANK=1 RANK=9\n");
+  ASSERT_EQ(rows.processes.size(), 2u);
+  EXPECT_EQ(rows.processes[0].host, Host("qd-1"));
+  EXPECT_EQ(rows.processes[0].rank, std::nullopt);
+  EXPECT_EQ(rows.processes[1].host, Host("qd-2"));
+  EXPECT_EQ(rows.processes[1].pid, 18000);
+  EXPECT_EQ(rows.processes[1].state, "tl");
+  EXPECT_EQ(rows.processes[1].wait, "ptrace_stop");
+  EXPECT_EQ(rows.processes[1].rank, Rank{9});
+}
+
+TEST(Proc, StatesBehindTheirCommand) {
+  const auto rows = test::read_dump(
+      "$ for p in 41 43; do egrep 'Name|State|TracerPid' /proc/$p/status; cat /proc/$p/wchan; "
+      "done\n"
+      "Name:\tpython\nState:\tR (running)\nTracerPid:\t0\n0\n"
+      "Name:\tpython\nState:\tt (tracing stop)\nTracerPid:\t77\nptrace_stop\n"
+      "$ grep State /proc/45/status\nState:\tT (stopped)\n",
+      "host/proc.txt", "text");
+  ASSERT_EQ(rows.processes.size(), 3u);
+  EXPECT_EQ(of(rows, 41).state, "R");
+  EXPECT_EQ(of(rows, 43).state, "t");
+  EXPECT_EQ(of(rows, 43).name, "python");
+  EXPECT_EQ(of(rows, 45).state, "T");
+}
+
 TEST(Ps, Hostile) {
   EXPECT_TRUE(list("    PID COMMAND\n 99999999999999999999 x\n -1 y\n").processes.empty());
   EXPECT_EQ(list("    PID COMMAND\n 5 " + std::string(1'000'000, 'x') + "\n 6 y").processes.size(),

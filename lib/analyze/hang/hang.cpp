@@ -10,6 +10,7 @@
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -53,8 +54,8 @@ struct KernelState {
 Text words_for(const KernelState& state) {
   switch (state.letter) {
     case 'D': return say(Phrase::sleeps_uninterruptibly, state.place);
-    case 'T':
-    case 't': return say(Phrase::stopped_by_signal, std::string(1, state.letter));
+    case 'T': return say(Phrase::stopped_by_signal);
+    case 't': return say(Phrase::held_by_debugger);
     case 'Z': return say(Phrase::dead_zombie);
     default: return Text(state.place);
   }
@@ -109,7 +110,35 @@ struct OddProcess {
   Host host;
   std::optional<Rank> rank;
   KernelState state;
+  bool traced = false;  // by a process that is known
 };
+
+bool runs_python(const ProcessRow& p) {
+  return p.name.starts_with("python") || p.name.starts_with("pt_main") ||
+         contains(p.command, "python");
+}
+
+// Another process there was started with its number: "gdb -p 4711".
+bool attached_to(const Facts& facts, const ProcessRow& traced) {
+  const std::string pid = std::to_string(traced.pid);
+  const auto host_of = [&](const ProcessRow& p) {
+    const MemberRow* member = facts.member(p.place.member);
+    return p.host ? p.host : member != nullptr ? member->host : std::nullopt;
+  };
+  const auto own = host_of(traced);
+  return std::ranges::any_of(facts.processes, [&](const ProcessRow& p) {
+    if (p.pid == traced.pid || host_of(p) != own) return false;
+    const std::string_view command = p.command;
+    for (std::size_t at = command.find(pid); at != std::string_view::npos;
+         at = command.find(pid, at + 1)) {
+      const std::size_t end = at + pid.size();
+      if (at > 0 && (command[at - 1] == ' ' || command[at - 1] == '=') &&
+          (end == command.size() || command[end] == ' '))
+        return true;
+    }
+    return false;
+  });
+}
 
 // The one trainer of several that is stopped (T) or held by a debugger (t), dead and not buried
 // (Z), or sleeps where no signal reaches it (D).
@@ -117,9 +146,12 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
   std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>
       trainers;  // host, pid -> what ps said
   for (const ProcessRow& p : facts.processes) {
-    if (p.role != "trainer" || p.state.empty()) continue;
     const MemberRow* m = facts.member(p.place.member);
-    if (!facts.counts(m)) continue;
+    if (p.state.empty() || !facts.counts(m)) continue;
+    // A list without parents does not tell what a process is for; who traces one knows.
+    const bool traced =
+        p.role.empty() && p.state[0] == 't' && runs_python(p) && attached_to(facts, p);
+    if (p.role != "trainer" && !traced) continue;
     const Host host = p.host ? short_host(*p.host) : m->host.value_or(Host());
     trainers.emplace(
         std::pair(host.empty() ? "file " + std::to_string(facts.order(m->id)) : std::string(host),
@@ -132,11 +164,13 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
     for (auto at = trainers.cbegin(); at != trainers.cend(); ++at)
       if (at->second->state[0] == state) found.push_back(at);
     // Several are what a dumper stopped, a launcher killed, or storage holds.
-    if (found.size() != 1 || trainers.size() < 3) continue;
+    if (found.size() != 1) continue;
     const auto& key = found.front()->first;
     const ProcessRow* row = found.front()->second;
+    const bool traced = state == 't' && attached_to(facts, *row);
+    if (trainers.size() < 3 && !traced) continue;
     const bool placed = row->host || facts.member(row->place.member)->host;
-    OddProcess out{row, placed ? Host(key.first) : Host(), row->rank, kernel_state(*row)};
+    OddProcess out{row, placed ? Host(key.first) : Host(), row->rank, kernel_state(*row), traced};
     for (const RankRow& r : facts.ranks)
       if (!out.rank && r.pid == key.second && r.host == key.first) out.rank = r.rank;
     // A dumper stops what it looks at.
@@ -225,10 +259,9 @@ class Join {
         collectives_.leaves.begin(), collectives_.leaves.end(),
         [](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; });
     if (!witnessed) add_stacks(out);
-    if (standing_ && !witnessed && std::none_of(out.begin(), out.end(), [](const Suspect& s) {
-          return s.kind == StopKind::host_stopped;
-        }))
-      by_state(out);
+    const bool stopped =
+        std::ranges::any_of(out, [](const Suspect& s) { return s.kind == StopKind::host_stopped; });
+    by_state(out, standing_ && !witnessed && !stopped);
     add_silence_to(out);
     if (auto one = common_machine(out)) return {std::move(*one)};
     add_silent_ranks(out);
@@ -407,19 +440,22 @@ class Join {
     return silence != nullptr && silence->no_output;
   }
 
-  // Where neither counters nor stacks name a rank that stopped, the state of its process may.
-  void by_state(std::vector<Suspect>& out) const {
+  // Where neither counters nor stacks name a rank that stopped, the state of its process may. One
+  // that a debugger holds needs no other to be open: nothing goes on without it.
+  void by_state(std::vector<Suspect>& out, bool open) const {
     const auto odd = odd_trainer(facts_);
-    if (!odd || (!odd->rank && odd->host.empty())) return;
+    if (!odd || (!odd->rank && odd->host.empty()) || (!open && !odd->traced)) return;
     Suspect s;
     s.kind = StopKind::host_stopped;
     if (odd->rank) s.ranks = {*odd->rank};
     if (!odd->host.empty()) s.hosts = {odd->host};
     s.sources = {"processes"};
-    s.confidence = confidence::kOddTrainer;
+    s.confidence = odd->traced ? confidence::kTraced : confidence::kOddTrainer;
     s.place = odd->row->place;
     s.state = odd->row->state.substr(0, 1);
-    s.why = say(Phrase::its_process_is, odd->row->pid, words_for(odd->state));
+    s.why = odd->traced ? say(Phrase::its_process_is_traced, odd->row->pid)
+                        : say(Phrase::its_process_is, odd->row->pid, words_for(odd->state));
+    if (odd->traced) s.reason = words_for(odd->state);
     std::erase_if(out, [&](const Suspect& other) {
       if (other.ranks != s.ranks || s.ranks.empty()) return false;
       s.confidence = both(s.confidence, other.confidence);

@@ -17,10 +17,11 @@
 
 namespace culprit::ingest {
 
-bool labelled_rows(const Head& head);    // ingest/training/labelled_rows.cpp
-bool clock_readings(const Head& head);   // ingest/logs/clock_readings.cpp
-bool machine_table(const Head& head);    // ingest/settings/machine_table.cpp
-bool machine_answers(const Head& head);  // ingest/settings/machine_answers.cpp
+bool labelled_rows(const Head& head);               // ingest/training/labelled_rows.cpp
+bool clock_readings(const Head& head);              // ingest/logs/clock_readings.cpp
+bool machine_table(const Head& head);               // ingest/settings/machine_table.cpp
+bool lists_processes(std::string_view first_line);  // ingest/stacks/process_list.cpp
+bool machine_answers(const Head& head);             // ingest/settings/machine_answers.cpp
 
 namespace {
 
@@ -187,7 +188,7 @@ bool process_tree(const Head& head) {
   };
   if (column("PID") && (column("COMMAND") || column("CMD") || column("ARGS") || column("COMM")))
     return true;
-  if (head.base().find("pstree") != std::string_view::npos) return true;
+  if (head.base().find("pstree") != std::string_view::npos || lists_processes(line)) return true;
   return (head_has(head, "|-") || head_has(head, "\xE2\x94\x9C\xE2\x94\x80")) &&
          share_of_lines(head, 80, tree_line);
 }

@@ -24,8 +24,8 @@ extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, 
     kPodTable, kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
     kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows,
     kZoneComments, kRepeatedWork, kPciRows, kMachineAnswers, kMachineTable;
-extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree,
-    kDumpHeading;
+extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kStatusLines,
+    kPstree, kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
     kMegatronTimers, kMegatronStraggler;
 
@@ -79,6 +79,7 @@ constexpr const Recogniser* kAll[] = {
     &kEuStack,
     &kFaulthandler,
     &kProcessList,
+    &kStatusLines,
     &kPstree,
     &kWatchdogTimeout,
     &kWatchdogFrontier,

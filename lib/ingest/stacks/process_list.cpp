@@ -2,6 +2,7 @@
 // PPID column the forest's indentation tells who the parent is.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace culprit::ingest {
 
 namespace {
 
+constexpr std::string_view kProcessKind = "process";
 constexpr int kForeignProcessLines = 2;
 constexpr std::size_t kProcesses = 200'000;
 constexpr std::size_t kProcessCommandBytes = 4'096;
@@ -62,54 +64,6 @@ constexpr std::string_view kOthers[] = {
     "EUID",  "RUID",   "LABEL",  "CGROUP",  "NUMA",    "NS",      "STACKP", "ESP",   "EIP",
     "TRS",   "DRS",    "PPR",    "SCH",     "PSS",     "USS"};
 
-std::optional<std::vector<ProcessColumn>> columns_of(std::string_view text) {
-  std::vector<ProcessColumn> columns;
-  bool pid = false;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == ' ' || text[at] == '\t') {
-      ++at;
-      continue;
-    }
-    const std::size_t end = std::min(text.find_first_of(" \t\r", at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    ProcessColumn column{ProcessField::other, at};
-    const auto known = std::ranges::find(kKnownProcessColumns, word, &KnownProcessColumn::heading);
-    if (known != std::end(kKnownProcessColumns))
-      column.field = known->field;
-    else if (!contains(kOthers, word))
-      return std::nullopt;
-    pid = pid || column.field == ProcessField::pid;
-    columns.push_back(column);
-    at = end + 1;
-    if (columns.size() > 64) return std::nullopt;
-  }
-  if (!pid || columns.size() < 2) return std::nullopt;
-  const ProcessField last = columns.back().field;
-  if (last != ProcessField::command && last != ProcessField::name) return std::nullopt;
-  // "comm,args" prints COMMAND twice: the one with a column after it is the name.
-  for (std::size_t i = 0; i + 1 < columns.size(); ++i)
-    if (columns[i].field == ProcessField::command) columns[i].field = ProcessField::name;
-  return columns;
-}
-
-struct ProcessEntry {
-  std::optional<std::int64_t> pid, parent, tid;
-  std::int64_t threads = 0;
-  std::string_view state, wait, name, command;
-  std::size_t indent = 0;  // of the command in the forest
-};
-
-bool weekday(std::string_view word) {
-  static constexpr std::array<std::string_view, 7> kDays{"Mon", "Tue", "Wed", "Thu",
-                                                         "Fri", "Sat", "Sun"};
-  return contains(kDays, word);
-}
-bool month(std::string_view word) {
-  static constexpr std::array<std::string_view, 12> kMonths{
-      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  return contains(kMonths, word);
-}
-
 class ProcessCursor {
  public:
   explicit ProcessCursor(std::string_view text) : text_(text) {}
@@ -131,6 +85,86 @@ class ProcessCursor {
   std::string_view text_;
   std::size_t at_ = 0;
 };
+
+// The command stands last, and may hold blanks.
+std::optional<std::vector<ProcessColumn>> with_command_last(std::vector<ProcessColumn> columns) {
+  const bool pid =
+      std::ranges::find(columns, ProcessField::pid, &ProcessColumn::field) != columns.end();
+  if (!pid || columns.size() < 2) return std::nullopt;
+  const ProcessField last = columns.back().field;
+  if (last != ProcessField::command && last != ProcessField::name) return std::nullopt;
+  // "comm,args" prints COMMAND twice: the one with a column after it is the name.
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i)
+    if (columns[i].field == ProcessField::command) columns[i].field = ProcessField::name;
+  return columns;
+}
+
+std::optional<std::vector<ProcessColumn>> columns_of(std::string_view text) {
+  std::vector<ProcessColumn> columns;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == ' ' || text[at] == '\t') {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of(" \t\r", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    ProcessColumn column{ProcessField::other, at};
+    const auto known = std::ranges::find(kKnownProcessColumns, word, &KnownProcessColumn::heading);
+    if (known != std::end(kKnownProcessColumns))
+      column.field = known->field;
+    else if (!contains(kOthers, word))
+      return std::nullopt;
+    columns.push_back(column);
+    at = end + 1;
+    if (columns.size() > 64) return std::nullopt;
+  }
+  return with_command_last(std::move(columns));
+}
+
+// "ps -eLo pid,stat,wchan:22,args | grep train": what was echoed names the columns that grep took
+// away.
+std::optional<std::vector<ProcessColumn>> columns_asked_for(std::string_view text) {
+  const std::size_t ps = text.find("ps ");
+  if (ps == std::string_view::npos ||
+      (ps > 0 && std::isalnum(static_cast<unsigned char>(text[ps - 1]))))
+    return std::nullopt;
+  ProcessCursor words(text.substr(ps));
+  for (std::string_view word = words.word(); !word.empty(); word = words.word()) {
+    if (word == "|" || !contains(word, "pid") || !contains(word, ',')) continue;
+    std::vector<ProcessColumn> columns;
+    while (!word.empty()) {
+      std::string_view name = word.substr(0, word.find(','));
+      word.remove_prefix(std::min(word.size(), name.size() + 1));
+      name = name.substr(0, name.find_first_of(":="));
+      const auto known = std::ranges::find_if(kKnownProcessColumns, [&](const auto& one) {
+        return std::ranges::equal(name, one.heading, {},
+                                  [](unsigned char c) { return std::toupper(c); });
+      });
+      columns.push_back(
+          {known == std::end(kKnownProcessColumns) ? ProcessField::other : known->field, 0});
+    }
+    return with_command_last(std::move(columns));
+  }
+  return std::nullopt;
+}
+
+struct ProcessEntry {
+  std::optional<std::int64_t> pid, parent, tid;
+  std::int64_t threads = 0;
+  std::string_view state, wait, name, command;
+  std::size_t indent = 0;  // of the command in the forest
+};
+
+bool weekday(std::string_view word) {
+  static constexpr std::array<std::string_view, 7> kDays{"Mon", "Tue", "Wed", "Thu",
+                                                         "Fri", "Sat", "Sun"};
+  return contains(kDays, word);
+}
+bool month(std::string_view word) {
+  static constexpr std::array<std::string_view, 12> kMonths{
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return contains(kMonths, word);
+}
 
 std::optional<std::int64_t> whole_number(std::string_view word) {
   const auto value = take_number(word);
@@ -211,6 +245,16 @@ std::optional<ProcessEntry> process_entry(std::string_view text,
   return entry.pid ? std::optional(entry) : std::nullopt;
 }
 
+// "RANK=21": what somebody printed of the environment behind the command.
+std::optional<Rank> rank_in(std::string_view command) {
+  constexpr std::string_view kName = " RANK=";
+  const std::size_t at = command.find(kName);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view digits = command.substr(at + kName.size());
+  const auto value = take_number(digits);
+  return value ? std::optional(Rank(*value)) : std::nullopt;
+}
+
 class ProcessListAssembler final : public Assembler {
  public:
   explicit ProcessListAssembler(std::vector<ProcessColumn> columns)
@@ -221,13 +265,21 @@ class ProcessListAssembler final : public Assembler {
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.line.message;
     if (trim(text).empty()) return Step::watching;
-    if (columns_of(text)) return Step::not_mine;  // the next list
-    const auto entry = process_entry(text, columns_);
+    if (columns_of(text) || columns_asked_for(line.raw)) return Step::not_mine;  // the next list
+    auto entry = process_entry(text, columns_);
+    std::optional<Host> host = line.line.prefix.host;
+    // "gx-04: 18083 ...": pdsh's word on whose line it is; numbers and times behind it look like
+    // the head of a logger's line.
+    if (const std::size_t colon = line.raw.find(": "); !entry && colon != std::string_view::npos) {
+      entry = process_entry(line.raw.substr(colon + 2), columns_);
+      host = Host(line.raw.substr(0, colon));
+    }
     if (!entry)
-      return reading.text_kind == "process" && ++foreign_ <= kForeignProcessLines ? Step::watching
-                                                                                  : Step::not_mine;
+      return reading.text_kind == kProcessKind && ++foreign_ <= kForeignProcessLines
+                 ? Step::watching
+                 : Step::not_mine;
     foreign_ = 0;
-    add(line, *entry);
+    add(line, *entry, host);
     return Step::took;
   }
 
@@ -237,8 +289,8 @@ class ProcessListAssembler final : public Assembler {
   }
 
  private:
-  void add(const TextLine& line, const ProcessEntry& entry) {
-    const auto [it, fresh] = index_.try_emplace(*entry.pid, rows_.size());
+  void add(const TextLine& line, const ProcessEntry& entry, const std::optional<Host>& host) {
+    const auto [it, fresh] = index_.try_emplace({host.value_or(Host()), *entry.pid}, rows_.size());
     if (fresh) {
       if (rows_.size() >= kProcesses) {
         index_.erase(it);
@@ -246,6 +298,7 @@ class ProcessListAssembler final : public Assembler {
       }
       ProcessRow row = process_row(line, "ps");
       row.pid = *entry.pid;
+      row.host = host;
       row.parent = entry.parent;
       if (!row.parent) {
         while (!above_.empty() && above_.back().first >= entry.indent) above_.pop_back();
@@ -266,6 +319,7 @@ class ProcessListAssembler final : public Assembler {
     if (fresh || main) {
       row.name = std::string(entry.name.substr(0, 200));
       row.command = std::string(entry.command.substr(0, kProcessCommandBytes));
+      row.rank = rank_in(entry.command);
     }
     row.threads = std::max(entry.threads, entry.tid ? row.threads + 1 : entry.threads);
     if (entry.threads > 0) row.threads = entry.threads;
@@ -273,28 +327,50 @@ class ProcessListAssembler final : public Assembler {
 
   std::vector<ProcessColumn> columns_;
   std::vector<ProcessRow> rows_;
-  std::map<std::int64_t, std::size_t> index_;
+  std::map<std::pair<Host, std::int64_t>, std::size_t> index_;
   std::vector<std::pair<std::size_t, std::int64_t>> above_;  // indent, pid
   int foreign_ = 0;
 };
 
-Outcome read_process_list(const TextLine& line, Reading&) {
-  auto columns = columns_of(line.line.message);
-  if (!columns) return {};
+// The columns that a command asked for, of a list without a heading.
+struct AskedColumns final : Kept {
+  std::vector<ProcessColumn> columns;
+  void finish(Reading&) override {}
+};
+
+Outcome read_process_list(const TextLine& line, Reading& reading) {
   Outcome outcome;
-  outcome.assembler = std::make_unique<ProcessListAssembler>(std::move(*columns));
+  auto columns = columns_of(line.line.message);
+  if (!columns && (columns = columns_asked_for(line.raw)))
+    reading.keep<AskedColumns>().columns = *columns;
+  if (columns) {
+    outcome.assembler = std::make_unique<ProcessListAssembler>(std::move(*columns));
+  } else if (reading.text_kind == kProcessKind) {
+    // pdsh's lines are a stream for each machine, and the command's is another.
+    const auto& asked = reading.keep<AskedColumns>().columns;
+    auto list = std::make_unique<ProcessListAssembler>(asked);
+    if (!asked.empty() && list->feed(line, reading) == Assembler::Step::took)
+      outcome.assembler = std::move(list);
+  }
   return outcome;
 }
 
-// The last column is the command: another follows this one. Five letters would slow the search for
-// everybody's words.
-constexpr std::string_view kProcessListWords[] = {"  PID ", "  PID\t"};
+// In a heading the last column is the command: another follows this one. Shorter words would slow
+// the search for everybody's.
+constexpr std::string_view kProcessListWords[] = {
+    "  PID ",   "  PID\t",   "pid,ppid",  "pid,stat",   "pid,user", "pid,comm", "pid,args",
+    "pid,pcpu", "pid,wchan", "pid,etime", "pid,lstart", "pid,rss,", "pid,tid,", "user,pid"};
 
 }  // namespace
+
+// Declared in engine/kinds.cpp.
+bool lists_processes(std::string_view first_line) {
+  return columns_asked_for(first_line).has_value();
+}
 
 extern const Recogniser kProcessList;
 constinit const Recogniser kProcessList{
     "ps", "ps with any columns: processes, their states and parents, threads folded",
-    kProcessListWords, read_process_list, "process"};
+    kProcessListWords, read_process_list, kProcessKind};
 
 }  // namespace culprit::ingest
