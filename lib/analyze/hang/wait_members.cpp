@@ -424,10 +424,13 @@ class MemberReader {
         return false;
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence, window = 0;
       for (const Member& m : g.members) {
-        if (m.enqueued < 0 || m.completed < 0) continue;
-        done = std::max(done, m.completed);
-        launched = launched == kUnknownSequence ? m.enqueued : std::min(launched, m.enqueued);
-        window = std::max(window, m.enqueued - m.completed);
+        // What stands before the first unfinished one is over.
+        const std::int64_t over = m.completed < 0 && m.head > 0 ? m.head - 1 : m.completed;
+        const std::int64_t begun = std::max(m.enqueued, m.last);
+        if (begun < 0 || over < 0) continue;
+        done = std::max(done, over);
+        launched = launched == kUnknownSequence ? begun : std::min(launched, begun);
+        window = std::max(window, begun - over);
       }
       return launched >= 0 && done > launched + 2 * window + 4;
     });
