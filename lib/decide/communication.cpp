@@ -151,6 +151,18 @@ bool process_ended_there(const Walk& w, const Finding& diag) {
          });
 }
 
+// That machine had waited for others in vain by then, as it says itself: who gives up closes its
+// connections, and is no more at fault than any that waits.
+bool gave_up_waiting(const Walk& w, const Finding& diag) {
+  return diag.host && std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+           return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
+                  f.role == Role::cascade && f.symptom == Symptom::job_hang && !f.hearsay &&
+                  f.host == diag.host &&
+                  (!f.start || !diag.start ||
+                   *f.start <= *diag.start + diag.uncertainty + w.params.order_slack);
+         });
+}
+
 // No rank ever reached the store of rank 0.
 bool never_connected(const Walk& w) {
   const auto fired = [&](Trait trait) {
@@ -262,6 +274,7 @@ Answer root_diag(Walk& w) {
     return ruled_out(say(Phrase::setting_none_survives, setting->subject.id));
   if (process_ended_there(w, *diag))
     return ruled_out(say(Phrase::process_ended_first, *diag->host));
+  if (gave_up_waiting(w, *diag)) return ruled_out(say(Phrase::gave_up_waiting, *diag->host));
   if (const auto others = links_down_elsewhere(w, *diag); !others.empty())
     return sources_disagree(w, *diag, others);
   Verdict& v = w.verdict;

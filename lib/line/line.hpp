@@ -32,6 +32,7 @@ struct Prefix {
   std::optional<std::int64_t> device;  // CUDA ordinal printed by NCCL
   std::string stream;   // tells the lines of one process from others': stdout or stderr, or the pod
   std::string unit;     // syslog tag: kernel, systemd-networkd ...
+  std::string cluster;  // of the machine, as a log store labels it: names recur in other clusters
   bool kernel = false;  // the line came out of the kernel ring buffer
   bool nccl = false;
   bool partial = false;  // CRI "P": the message goes on in the next record of the same stream

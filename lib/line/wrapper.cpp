@@ -205,6 +205,16 @@ constexpr std::string_view kExportUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER",
                                              "_source.journald.transport",
                                              "labels.job",
                                              "stream.job"};
+constexpr std::string_view kExportClusters[] = {"labels.cluster",
+                                                "labels.cluster_name",
+                                                "stream.cluster",
+                                                "stream.cluster_name",
+                                                "resource.labels.cluster_name",
+                                                "kubernetes.cluster",
+                                                "orchestrator.cluster.name",
+                                                "attributes.cluster",
+                                                "cluster",
+                                                "cluster_name"};
 constexpr std::string_view kExportRanks[] = {
     "rank",       "global_rank",       "labels.rank",  "stream.rank", "attributes.rank",
     "extra.rank", "record.extra.rank", "context.rank", "fields.rank", "jsonPayload.rank"};
@@ -412,6 +422,7 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   const std::string host = export_host(object, pod);
   if (!host.empty() && host.size() <= 253) prefix.host = Host(host);
   prefix.rank = export_rank(object);
+  prefix.cluster = first_text(object, kExportClusters);
   if (!event) {
     add_figures(object, message);
     add_exception(object, message);

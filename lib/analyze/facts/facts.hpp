@@ -104,6 +104,8 @@ Host short_host(const std::string& name);
 bool nameless_host(const std::string& name);
 
 // The kernel says so in a machine's log; the kernel or any daemon does.
+// One "name=value" of its detail; empty where there is none of that name.
+std::string detail_of(const EventRow& e, std::string_view name);
 bool said_by_kernel(const EventRow& e);
 bool said_by_unit(const EventRow& e);
 

@@ -1,6 +1,7 @@
 #include "analyze/facts/identity.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -74,6 +75,17 @@ Host short_host(const std::string& name) {
   return Host(dot == std::string::npos || dot == 0 ? name : name.substr(0, dot));
 }
 
+std::string detail_of(const EventRow& e, std::string_view name) {
+  const std::string start = std::string(name) + "=";
+  for (std::size_t at = 0; at < e.detail.size();) {
+    const std::size_t end = std::min(e.detail.find('\n', at), e.detail.size());
+    if (e.detail.compare(at, start.size(), start) == 0)
+      return e.detail.substr(at + start.size(), end - at - start.size());
+    at = end + 1;
+  }
+  return {};
+}
+
 bool said_by_kernel(const EventRow& e) { return contains(e.detail, "unit=kernel"); }
 bool said_by_unit(const EventRow& e) { return contains(e.detail, "unit="); }
 
@@ -94,6 +106,16 @@ bool nameless_host(const std::string& name) {
 
 namespace {
 
+// "fra" in "logs/fra-66120.out" and "fra_gpu-022.txt".
+bool has_word(std::string_view text, std::string_view word) {
+  const auto part_of_word = [&](std::size_t at) {
+    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at])) != 0;
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+    if ((at == 0 || !part_of_word(at - 1)) && !part_of_word(at + word.size())) return true;
+  return false;
+}
+
 // The steps share what they find out: names, ranks, processes.
 class Resolution {
  public:
@@ -113,6 +135,7 @@ class Resolution {
     index_processes();
     read_task_labels();
     place_members();
+    tell_clusters_apart();
     settle_rows();
     name_peers();
     list_hosts();
@@ -846,6 +869,36 @@ class Resolution {
         if (const auto it = by_task_.find({row.place.member, *row.task});
             it != by_task_.end() && row.place.line <= it->second.until)
           row.host = it->second.host;
+  }
+
+  // Names recur in other clusters. The job is of the one that has the hosts of its ranks and of
+  // their ends, and after which its files are named; where one export holds several, those of the
+  // others are other machines.
+  void tell_clusters_apart() {
+    std::map<std::string, std::set<Host>> hosts;  // by cluster
+    for (const EventRow& e : facts_.events)
+      if (const std::string cluster = detail_of(e, "cluster"); !cluster.empty() && e.host)
+        hosts[cluster].insert(names_.canonical(*e.host));
+    if (hosts.size() < 2) return;
+    std::set<Host> of_job;
+    for (const auto& [rank, row] : ranks_)
+      if (row.host) of_job.insert(*row.host);
+    for (const ExitRow& x : facts_.exits)
+      if (const auto host = host_of(x.host, x.place)) of_job.insert(*host);
+    std::map<std::size_t, std::vector<std::string>> by_votes;
+    for (const auto& [cluster, names] : hosts) {
+      const auto of_it =
+          std::ranges::count_if(names, [&](const Host& host) { return of_job.contains(host); });
+      const auto named = std::ranges::count_if(
+          facts_.members, [&](const MemberRow& m) { return has_word(m.path, cluster); });
+      by_votes[static_cast<std::size_t>(of_it + named)].push_back(cluster);
+    }
+    const auto& [votes, own] = *by_votes.rbegin();
+    if (votes == 0 || own.size() > 1) return;
+    for (EventRow& e : facts_.events)
+      if (const std::string cluster = detail_of(e, "cluster");
+          !cluster.empty() && cluster != own.front() && e.host)
+        e.host = Host(names_.canonical(*e.host) + "@" + cluster);
   }
 
   void settle_rows() {

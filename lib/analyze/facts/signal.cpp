@@ -120,7 +120,7 @@ class ProgramOutput {
     if (rule == nullptr) return false;
     // A daemon that repeats the kernel's words may repeat those of another machine.
     if (rule->origin == Origin::kernel && rule->meaning.traits.has(Trait::driver_number) &&
-        !unit_of(e.detail).empty() && !carries_kernel(unit_of(e.detail)))
+        !detail_of(e, "unit").empty() && !carries_kernel(detail_of(e, "unit")))
       return true;
     // A list of tickets or of what to do, unless its rows tell when.
     if (const MemberRow* m = facts_.member(e.place.member);
@@ -129,7 +129,7 @@ class ProgramOutput {
       return true;
     if (members_.count(e.place.member) == 0) return false;
     if (rule->origin == Origin::kernel && journals_.count(e.place.member) > 0 &&
-        carries_kernel(unit_of(e.detail)))
+        carries_kernel(detail_of(e, "unit")))
       return false;
     // srun and slurmstepd speak on a job's own stderr; the daemons write syslog.
     return rule->origin == Origin::kernel || rule->origin == Origin::bmc ||
@@ -152,10 +152,10 @@ class ProgramOutput {
       return true;
     // "xinetd[2]: Connection reset by peer": a daemon of the machine tells of its own clients.
     if (rule != nullptr && rule->origin == Origin::any && rule->meaning.role == Role::cascade &&
-        members_.count(e.place.member) == 0 && serves_others(unit_of(e.detail)))
+        members_.count(e.place.member) == 0 && serves_others(detail_of(e, "unit")))
       return true;
     if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
-    const std::string unit = unit_of(e.detail);
+    const std::string unit = detail_of(e, "unit");
     if (rule->origin == Origin::any &&
         (rule->meaning.cause == CauseKind::environment ||
          rule->meaning.cause == CauseKind::program) &&
@@ -179,7 +179,7 @@ class ProgramOutput {
     if (m == nullptr || rule == nullptr || members_.count(e.place.member) != 0 ||
         rule->origin == Origin::bmc || rule->meaning.traits.has(Trait::of_network))
       return Speaker::job;
-    if (rule->meaning.cause == CauseKind::crash && unit_of(e.detail) == "kernel")
+    if (rule->meaning.cause == CauseKind::crash && detail_of(e, "unit") == "kernel")
       return Speaker::machine;  // of whichever program it was
     // What sets the clock speaks of the whole machine, and so does the kernel of its driver.
     const bool environment = rule->meaning.cause == CauseKind::environment &&
@@ -191,7 +191,7 @@ class ProgramOutput {
     // "Warning  OOMKilling  node/gpu-7": of whichever pod runs there.
     if (m->text_kind == "kubernetes" && e.message.find(" node/") != std::string::npos)
       return Speaker::machine;
-    const std::string unit = unit_of(e.detail);
+    const std::string unit = detail_of(e, "unit");
     if (unit.empty() || unit == "kernel")
       return m->text_kind == "kernel" || !unit.empty() ? Speaker::machine : Speaker::job;
     if (carries_jobs(unit)) return Speaker::job;
@@ -199,11 +199,6 @@ class ProgramOutput {
   }
 
  private:
-  static std::string unit_of(const std::string& detail) {
-    const std::size_t at = detail.find("unit=");
-    if (at == std::string::npos || (at > 0 && detail[at - 1] != '\n')) return {};
-    return detail.substr(at + 5, detail.find('\n', at) - at - 5);
-  }
   // Schedulers keep the books of whole clusters: "Time limit exhausted for JobId=771863".
   bool of_another_job(const EventRow& e) const {
     if (of_another_record(e) || of_another_request(e)) return true;
@@ -282,7 +277,7 @@ class ProgramOutput {
     std::map<MemberId, std::set<Host>> speakers;
     for (const EventRow& e : facts_.events) {
       if (e.role == Role::advice) continue;
-      const std::string unit = unit_of(e.detail);
+      const std::string unit = detail_of(e, "unit");
       if (unit.empty() || !e.host) nameless.insert(e.place.member);
       if (e.role == Role::cascade && e.host && unit != "kernel" && carries_jobs(unit))
         speakers[e.place.member].insert(*e.host);

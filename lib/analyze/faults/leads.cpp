@@ -27,18 +27,6 @@ struct LineKind {
   int score = 0;
 };
 
-// What the grammar of error lines wrote beside a line.
-std::string detail_of(const EventRow& e, std::string_view key) {
-  const std::string start = std::string(key) + "=";
-  for (std::size_t at = 0; at < e.detail.size();) {
-    const std::size_t end = std::min(e.detail.find('\n', at), e.detail.size());
-    if (e.detail.compare(at, start.size(), start) == 0)
-      return e.detail.substr(at + start.size(), end - at - start.size());
-    at = end + 1;
-  }
-  return {};
-}
-
 // "RuntimeError: ...", "FATAL ...", "E1121 ..." begin a message that somebody meant as the last
 // one; a line whose reason is known says what failed.
 int strength(const EventRow& e) {

@@ -112,6 +112,10 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
     if (!row.detail.empty()) row.detail += '\n';
     row.detail += "unit=" + (line.line.prefix.kernel ? "kernel" : unit.substr(0, 60));
   }
+  if (const std::string& cluster = line.line.prefix.cluster; !cluster.empty()) {
+    if (!row.detail.empty()) row.detail += '\n';
+    row.detail += "cluster=" + cluster.substr(0, 60);
+  }
   if (row.code && *row.code >= 144 && *row.code <= 150 &&
       match.event_class.rfind("gpu_xid/", 0) == 0)
     if (const auto decode = rules::decode_nvlink5(*row.code, line.line.message, {})) {

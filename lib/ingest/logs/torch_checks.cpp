@@ -79,7 +79,7 @@ class Checks final : public Kept {
 
 Outcome read_barrier(const TextLine& line, Reading& reading) {
   static const re2::RE2 kFailed(
-      R"(\[Rank (\d{1,9})\]:? Ranks? ([\d, ]{1,900}) failed to pass monitoredBarrier)");
+      R"(\bRank (\d{1,9})(?:\]:?| \[monitoredBarrier\]:?) Ranks? ([\d, ]{1,900}) failed to pass monitoredBarrier)");
   static const re2::RE2 kReached(R"(Rank (\d{1,9}) successfully reached monitoredBarrier, but)");
   static const re2::RE2 kRank(R"((\d{1,9}))");
   std::int64_t speaker = 0;
