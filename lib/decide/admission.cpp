@@ -27,9 +27,11 @@ Why lived_with(const Setting& s, const Finding& f, CauseKind) {
     return std::nullopt;
   const auto* line = std::get_if<LineFacts>(&f.facts);
   if (line == nullptr || line->speaker != Speaker::job) return std::nullopt;
-  // Which it did where it went on, or printed it again: waiting for an hour is no life.
-  const Nanoseconds alive = std::max(s.incident.last_progress.value_or(*f.start),
-                                     std::min(f.end.value_or(*f.start), *consequence));
+  // Which it did where it made steps, or printed it again: waiting for an hour is no life.
+  const Nanoseconds printed = std::min(f.end.value_or(*f.start), *consequence);
+  const Nanoseconds alive = s.incident.last_progress ? std::max(*s.incident.last_progress, printed)
+                            : s.incident.last_iteration > 0 ? *consequence
+                                                            : printed;
   const Nanoseconds before = *f.start - *s.incident.job_start;
   const Nanoseconds after = alive - *f.start - f.uncertainty;
   if (after < s.params.lived_with || before > (before + after) / 10) return std::nullopt;

@@ -223,6 +223,21 @@ const Finding* platform_word(const Walk& w, const Finding& diag) {
 
 }  // namespace
 
+// One connection broke before all others: one of its two ends, which checks can tell apart.
+static Answer one_of_two_ends(Walk& w, const Finding& diag) {
+  Verdict& v = w.verdict;
+  v.action = Action::checks;
+  v.symptom = diag.symptom;
+  v.start = diag.start;
+  v.precision = Precision::candidates;
+  for (const Host& host : diag.hosts)
+    target(v, {SubjectKind::host, host}, confidence::kOneOfTwoEnds, {diag.id});
+  v.summary = say(Phrase::first_connection_between, list(diag.hosts), at(diag.start));
+  next(v, NextKind::plan, say(Phrase::all_gather_with_good_machine, list(diag.hosts)));
+  next(v, NextKind::collect, say(Phrase::kernel_log_of_both));
+  return taken(diag.why);
+}
+
 Answer root_diag(Walk& w) {
   const Finding* diag = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -232,20 +247,8 @@ Answer root_diag(Walk& w) {
       link != nullptr && diag->outcome == Outcome::not_enough_evidence)
     return link_and_peers(w, *diag, *link, {SubjectKind::host, *link->host});
   if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 2 &&
-      w.incident.hosts > 2) {
-    // One connection broke before all others: one of its two ends, which checks can tell apart.
-    Verdict& v = w.verdict;
-    v.action = Action::checks;
-    v.symptom = diag->symptom;
-    v.start = diag->start;
-    v.precision = Precision::candidates;
-    for (const Host& host : diag->hosts)
-      target(v, {SubjectKind::host, host}, confidence::kOneOfTwoEnds, {diag->id});
-    v.summary = say(Phrase::first_connection_between, list(diag->hosts), at(diag->start));
-    next(v, NextKind::plan, say(Phrase::all_gather_with_good_machine, list(diag->hosts)));
-    next(v, NextKind::collect, say(Phrase::kernel_log_of_both));
-    return taken(diag->why);
-  }
+      w.incident.hosts > 2)
+    return one_of_two_ends(w, *diag);
   if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 1 &&
       diag->subject.kind == SubjectKind::host) {
     Verdict& v = w.verdict;

@@ -349,7 +349,8 @@ Answer process_crash(Walk& w) {
   std::set<Host> hosts;
   for (const Finding& one : w.incident.findings)
     if (one.analysis == Analysis::classify && one.outcome == Outcome::fired && !one.hearsay &&
-        one.event_class == f.event_class && one.role == Role::root)
+        one.event_class == f.event_class && one.role == Role::root &&
+        !one.traits.has(Trait::not_of_host))  // others tell of it, each from where it runs
       hosts.insert(one.hosts.begin(), one.hosts.end());
   if (hosts.size() >= 2) {
     v.action = Action::rollback;

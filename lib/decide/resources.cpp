@@ -175,7 +175,7 @@ Answer resources(Walk& w) {
     target(v, {SubjectKind::storage, path.empty() ? "shared file system" : path},
            confidence::kSharedSpaceFull, ids(c->findings));
     v.summary = say(Phrase::shared_file_system_full, path.empty() ? say(Phrase::of_the_job) : path,
-                    at(c->start));
+                    at(c->start), inside(f.title));
     advise(v, *c);
     return taken(say(Phrase::class_on_place, f.event_class,
                      path.empty() ? say(Phrase::hosts_counted, c->hosts.size()) : path));

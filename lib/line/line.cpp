@@ -1323,8 +1323,9 @@ Habit habit_of(std::string_view head) {
     if (!numbered) siblings.take(host, c);
   }
   habit.loose_time = loose.are_times(lines);
-  // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
-  habit.host_prefix = lines >= 3 && (prefixed * 100 >= lines * 95 || siblings.hosts(lines, head));
+  // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on nearly every line of a
+  // file. What pdsh and the launcher that calls it say themselves has no machine before it.
+  habit.host_prefix = lines >= 3 && (prefixed * 100 >= lines * 85 || siblings.hosts(lines, head));
   habit.compose_prefix = lines >= 3 && composed * 100 >= lines * 95;
   // One container on every line, and fewer pods than lines: "step-1 loss 3.2" has as many first
   // words as lines.

@@ -476,12 +476,47 @@ std::pair<Burst, bool> telling_burst(const std::vector<Edge>& edges,
   return {burst, false};
 }
 
+// Nobody knows on which machines those ran that lost a connection, and all of them name one of two
+// machines as its other end: the two lost each other.
+std::vector<Finding> pair_of_ends(const std::vector<Signal>& signals) {
+  std::map<Host, std::size_t> named;
+  std::size_t lines = 0;
+  Finding f;
+  for (const Signal& s : signals) {
+    if (!s.takes_part() || s.meaning.severity != Severity::distributed ||
+        s.meaning.role != Role::cascade || !s.peer_host || s.host ||
+        s.meaning.traits.has_any({Trait::store_lost, Trait::store_unreached, Trait::rendezvous}))
+      continue;
+    ++named[*s.peer_host];
+    lines += s.count;
+    if (s.start && (!f.start || *s.start < *f.start)) f.start = s.start;
+    if (!s.evidence.empty()) f.evidence.push_back(s.evidence.front());
+  }
+  if (lines < kLeastOfBurst || named.size() != 2 ||
+      std::ranges::any_of(named, [](const auto& one) { return is_address(one.first); }))
+    return {};
+  f.id = "root_diag/none";
+  f.analysis = Analysis::root_diag;
+  f.severity = Severity::distributed;
+  f.role = Role::root;
+  f.scope = Scope::job_wide;
+  f.symptom = Symptom::infiniband_error;
+  f.event_class = "broken_connections";
+  f.subject = {SubjectKind::job, "job"};
+  f.outcome = Outcome::not_enough_evidence;
+  f.confidence = confidence::kNoHostStandsOut;
+  f.title = say(Phrase::no_host_stands_out);
+  f.why = say(Phrase::lost_each_other, named.begin()->first, named.rbegin()->first);
+  for (const auto& [host, times] : named) f.hosts.push_back(host);
+  return {f};
+}
+
 }  // namespace
 
 std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals,
                                const RootDiagParams& params) {
   const std::vector<Edge> edges = broken_edges(facts, signals, params);
-  if (edges.empty()) return {};
+  if (edges.empty()) return pair_of_ends(signals);
   std::optional<Nanoseconds> first;
   for (const Edge& e : edges)
     if (e.time && (!first || *e.time < *first)) first = e.time;

@@ -64,6 +64,19 @@ std::optional<std::int64_t> captured_number(const std::map<std::string, std::str
   return std::strtoll(it->second.c_str(), nullptr, 10);
 }
 
+// Which program of the machine spoke, and of which cluster the machine is.
+static void add_speaker(const line::Prefix& prefix, std::string& detail) {
+  constexpr std::size_t kLongest = 60;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    if (!detail.empty()) detail += '\n';
+    detail += name;
+    detail += value.substr(0, kLongest);
+  };
+  add("unit=", prefix.kernel ? std::string_view("kernel") : prefix.unit);
+  add("cluster=", prefix.cluster);
+}
+
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading) {
   EventRow row;
   row.place = line.place;
@@ -108,14 +121,7 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
     if (!row.detail.empty()) row.detail += '\n';
     row.detail += key + "=" + value.substr(0, 200);
   }
-  if (const std::string& unit = line.line.prefix.unit; line.line.prefix.kernel || !unit.empty()) {
-    if (!row.detail.empty()) row.detail += '\n';
-    row.detail += "unit=" + (line.line.prefix.kernel ? "kernel" : unit.substr(0, 60));
-  }
-  if (const std::string& cluster = line.line.prefix.cluster; !cluster.empty()) {
-    if (!row.detail.empty()) row.detail += '\n';
-    row.detail += "cluster=" + cluster.substr(0, 60);
-  }
+  add_speaker(line.line.prefix, row.detail);
   if (row.code && *row.code >= 144 && *row.code <= 150 &&
       match.event_class.rfind("gpu_xid/", 0) == 0)
     if (const auto decode = rules::decode_nvlink5(*row.code, line.line.message, {})) {

@@ -17,7 +17,7 @@ namespace {
 // The rank in the job that the text names first; one on a machine is another.
 bool names_rank(re2::StringPiece text, std::int64_t& rank) {
   static const re2::RE2 kRank(
-      R"((?i)(?:^|[^a-z_])((?:local|node|group|role)[ _-]?)?(?:global[ _])?rank[ :=]+(\d{1,7})\b)");
+      R"((?i)(?:^|[^a-z_])((?:local|node|group|role)[ _-]?)?(?:(?:global[ _])?rank|process[_ ](?:index|id))[ :=]+(\d{1,7})\b)");
   std::string of;
   while (re2::RE2::FindAndConsume(&text, kRank, &of, &rank))
     if (of.empty()) return true;
@@ -43,7 +43,18 @@ Outcome read_rank_line(const TextLine& line, Reading& reading) {
   // "node cx-07 rank 3 initialised" does; "rank 3 lost host ..." ties nothing.
   static const re2::RE2 kBegins(
       R"((?i)\b(?:initiali[sz]ed|started|starting|launched|ready|joined|online)\b)");
-  if (!has_pid && !has_local && !(in_words && re2::RE2::PartialMatch(text, kBegins))) return {};
+  // "process_index=6 process_count=8 host=nm-6": who prints keys describes itself, unless it names
+  // another in an error.
+  static const re2::RE2 kKeys(
+      R"((?i)(?:^|[\s\[({,;])(?:global_)?(?:rank|process_(?:index|id))=\d+(?:[\s,;\])}]|$))");
+  static const re2::RE2 kHostKey(R"((?i)(?:^|[\s\[({,;])(?:host|hostname|node)=)");
+  static const re2::RE2 kOfAnother(
+      R"((?i)\b(?:lost|fail\w*|error|dead|died|down|time\w*|unreach\w*|remote|peer|slow\w*|missing|kill\w*|evict\w*)\b)");
+  const bool keyed = in_words && re2::RE2::PartialMatch(text, kKeys) &&
+                     re2::RE2::PartialMatch(text, kHostKey) &&
+                     !re2::RE2::PartialMatch(text, kOfAnother);
+  if (!has_pid && !has_local && !keyed && !(in_words && re2::RE2::PartialMatch(text, kBegins)))
+    return {};
   if (speaker.rank && *speaker.rank != Rank(rank)) return {};  // it speaks of another
   IdentityRow row{.place = line.place, .source = "rank line", .host = Host(host)};
   if (in_words || speaker.rank)
@@ -143,7 +154,7 @@ constexpr std::string_view kNodeRankWords[] = {"node rank", "node_rank", "node-r
 constexpr std::string_view kRankLineWords[] = {" host ", " host=", " host:", "hostname",
                                                " node=", " node:", ": node "};
 
-constexpr std::string_view kAlsoOfRankLines[] = {"rank"};
+constexpr std::string_view kAlsoOfRankLines[] = {"rank", "process"};
 
 }  // namespace
 
