@@ -158,13 +158,33 @@ Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const>
   return taken(f.why);
 }
 
+// Many ranks of a few machines, of which each has several: it is the machines that did not come.
+// Empty: other ranks, or nobody knows where they ran.
+std::set<Host> few_machines_of(std::span<const Finding* const> sure) {
+  constexpr std::size_t kFew = 4, kEach = 4;
+  std::set<Host> out;
+  for (const Finding* s : sure) {
+    if (!s->host || !rank_alone(*s)) return {};
+    out.insert(*s->host);
+  }
+  if (out.size() > kFew || sure.size() < kEach * out.size()) return {};
+  return out;
+}
+
 // They may have stopped the job, and it is not sure enough to take their machines out.
 Answer probably_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   v.action = Action::investigate;
   v.precision = sure.size() == 1 ? Precision::exact : Precision::candidates;
+  const std::set<Host> machines = few_machines_of(sure);
+  if (!machines.empty()) v.action = Action::checks;
   std::vector<Text> names;
+  for (const Host& host : machines) {
+    target(v, {SubjectKind::host, host}, f.confidence, because(f));
+    names.emplace_back(std::string(host));
+  }
   for (const Finding* s : sure) {
+    if (!machines.empty()) break;
     if (s->host && sure.size() == 1)
       target(v, {SubjectKind::host, *s->host}, s->confidence, because(*s));
     if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));

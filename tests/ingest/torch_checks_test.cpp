@@ -42,6 +42,46 @@ const std::string kDifferent =
     "TensorDeviceTypes=TensorOptions(dtype=float (default), device=cuda)), but Rank 2 is running "
     "collective: CollectiveFingerPrint(SequenceNumber={}OpType={}).";
 
+// torchfrtrace, over the dumps of all ranks that left one.
+TEST(RecorderAnalysis, RanksThatDidNotJoin) {
+  const auto rows = read_text(
+      "Not all ranks joining collective, sequence number: 88120\n"
+      "internal record id: 1201\n"
+      "group info: 41:EXPERT_MODEL_PARALLEL_GROUP\n"
+      "collective: nccl:all_to_all\n"
+      "missing ranks: {64, 72}\n"
+      "input sizes: [[8192, 6144]]\n"
+      "expected ranks: {0, 8, 64, 72}\n"
+      "collective state: scheduled\n"
+      "internal record id: 1202\n"
+      "group info: 0:default_pg\n"
+      "collective: nccl:all_reduce\n"
+      "missing ranks: {1}\n"
+      "expected ranks: 3\n");
+  ASSERT_EQ(rows.groups.size(), 2u);
+  EXPECT_EQ(rows.groups[0].description, "EXPERT_MODEL_PARALLEL_GROUP");
+  ASSERT_EQ(rows.frontiers.size(), 7u);
+  EXPECT_EQ(rows.frontiers[0].rank, Rank(0));
+  EXPECT_EQ(rows.frontiers[0].enqueued, 88120);
+  EXPECT_EQ(rows.frontiers[0].completed, 88119);
+  EXPECT_EQ(rows.frontiers[3].rank, Rank(72));
+  EXPECT_EQ(rows.frontiers[3].enqueued, 88119);
+  EXPECT_EQ(rows.frontiers[5].rank, Rank(1));
+  EXPECT_EQ(rows.frontiers[5].enqueued, 88119);
+  ASSERT_EQ(rows.collectives.size(), 4u);
+  EXPECT_EQ(rows.collectives[0].operation, "all_to_all");
+}
+
+TEST(RecorderAnalysis, Hostile) {
+  EXPECT_TRUE(read_text("Not all ranks joining collective, sequence number: x\n"
+                        "missing ranks: {1}\nexpected ranks: {1, 2}\n")
+                  .frontiers.empty());
+  EXPECT_TRUE(read_text("Not all ranks joining collective, sequence number: 7\n"
+                        "group info: 0:default_pg\nmissing ranks: {1}\n"
+                        "expected ranks: 99999999999\n")
+                  .frontiers.empty());
+}
+
 TEST(TorchChecks, FingerprintsTellWhatEachRankCalls) {
   EXPECT_EQ(told(read_text("[rank1]: " + fmt::format(fmt::runtime(kDifferent), 1, 9, 9, "BARRIER") +
                            "\n")),

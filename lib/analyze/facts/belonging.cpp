@@ -37,6 +37,8 @@ struct Ties {
       if (t.rank) speaks.insert(t.place.member);
     collect_warnings(facts);
     for (const RecorderRow& r : facts.recorders) speaks.insert(r.place.member);
+    for (const FrontierRow& f : facts.frontiers)
+      if (f.rank) speaks.insert(f.place.member);
     for (const StackSample& s : facts.samples) speaks.insert(s.row.place.member);
   }
 
@@ -139,6 +141,7 @@ class Rows {
   bool elsewhere(const Place& place, const std::optional<Host>& host,
                  const std::optional<Rank>& rank = std::nullopt) const {
     const MemberRow* m = facts_.member(place.member);
+    if (m != nullptr && host && host->find('@') != std::string::npos) return true;  // a cluster's
     if (m == nullptr || m->belonging == Belonging::job || m->belonging == Belonging::machine)
       return false;
     return m->belonging == Belonging::another || !host || rank || !of_job(short_host(*host));

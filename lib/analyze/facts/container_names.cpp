@@ -37,6 +37,15 @@ std::optional<Host> named_after(const std::string& path, const std::set<Host>& m
   return std::nullopt;
 }
 
+// Pods and the nodes that a listing puts them on.
+std::map<std::string, Host> listed_pods(const Facts& facts) {
+  std::map<std::string, Host> out;
+  for (const IdentityRow& i : facts.identities)
+    if (i.source == "pod" && i.host && i.address && !is_address(*i.address))
+      out.emplace(*i.address, short_host(*i.host));
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, Host>> container_names(const Facts& facts) {
@@ -47,14 +56,22 @@ std::vector<std::pair<std::string, Host>> container_names(const Facts& facts) {
       if (const std::optional<Host> host = facts_of_path(m.path).host)
         machines.insert(short_host(*host));
   const auto spoken = speakers(facts);
+  const auto pods = listed_pods(facts);
   std::map<Host, std::set<Host>> nodes_of, names_of;
+  std::set<Host> in_logs_of_pods;
   for (const MemberRow& m : facts.members) {
     const auto at = spoken.find(m.id);
-    const std::optional<Host> node = named_after(m.path, machines);
-    if (!node || at == spoken.end() || kOfMachine.contains(m.text_kind)) continue;
+    if (at == spoken.end() || kOfMachine.contains(m.text_kind)) continue;
+    std::optional<Host> node = named_after(m.path, machines);
+    // The log of a pod, "llm-worker-2.log", in which it calls itself "llm-2".
+    const std::string base = m.path.substr(m.path.rfind('/') + 1);
+    const auto pod = pods.find(base.substr(0, base.find('.')));
+    if (pod != pods.end()) node = pod->second;
+    if (!node) continue;
     for (const Host& name : at->second) {
       nodes_of[short_host(name)].insert(*node);
       names_of[*node].insert(short_host(name));
+      if (pod != pods.end() && at->second.size() == 1) in_logs_of_pods.insert(short_host(name));
     }
   }
   // Two machines of one series may write into each other's files; a pod is called by its role.
@@ -62,9 +79,10 @@ std::vector<std::pair<std::string, Host>> container_names(const Facts& facts) {
       R"(.*-(?:master|worker|launcher|leader|head|chief|trainer|server|replica)-\d+(?:-\w+)*)");
   std::vector<std::pair<std::string, Host>> out;
   for (const auto& [name, nodes] : nodes_of)
-    if (const Host& node = *nodes.begin(); nodes.size() == 1 && names_of[node].size() == 1 &&
-                                           name != node && !machines.contains(name) &&
-                                           re2::RE2::FullMatch(name, kPod))
+    if (const Host& node = *nodes.begin();
+        nodes.size() == 1 && names_of[node].size() == 1 && name != node &&
+        !machines.contains(name) &&
+        (in_logs_of_pods.contains(name) || re2::RE2::FullMatch(name, kPod)))
       out.emplace_back(name, node);
   return out;
 }

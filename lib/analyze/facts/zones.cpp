@@ -599,7 +599,8 @@ void Zones::choose_for_members(const Facts& facts) {
     if (zone == nullptr && of_machine(m) && !(facts.manifest && !facts.manifest->timezone.empty()))
       zone = of_host_.count(name_of(m.host)) > 0 ? &of_host_.find(name_of(m.host))->second
              : of_machines                       ? &*of_machines
-             : !m.host                           ? of_all  // sacct of the site
+             // sacct of the site; and what nobody knows whose it is may be a list of all machines
+             : !m.host || of_host_.count("") > 0 ? of_all
                                                  : nullptr;
     if (zone == nullptr) continue;
     const bool guessed = machines_guessed_ && of_machines && zone == &*of_machines;

@@ -928,16 +928,23 @@ Text went_on(const Facts& facts, const CollectiveReport& collectives, const Hang
   return {};
 }
 
+static bool a_rank_is_silent(const std::vector<Finding>& others) {
+  return std::ranges::any_of(others, [](const Finding& f) {
+    return f.analysis == Analysis::silence && f.outcome == Outcome::fired;
+  });
+}
+
 std::vector<Finding> hang(const Facts& facts, const Topology& topology,
                           const std::vector<Signal>& signals, const CollectiveReport& collectives,
                           const StackReport& stacks, const std::vector<Finding>& others,
                           const HangParams& params) {
-  const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) {
-    return f.analysis == Analysis::silence && f.outcome == Outcome::fired;
-  });
+  const bool silence = a_rank_is_silent(others);
   const HangWord word = hang_reported(signals);
+  // What a debugger holds stands, whoever else says so.
+  const auto odd = odd_trainer(facts);
+  const bool traced = odd && odd->traced;
   if (collectives.source == CollectiveSource::none && stacks.processes.empty() && !silence &&
-      !(word.known && odd_trainer(facts)))
+      !traced && !(word.known && odd))
     return {};
   const Finding base = base_of(signals);
   const auto none = [&](Outcome outcome, Text why) {
@@ -950,13 +957,13 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   const Standstill still =
       reported || stacks.motion == Motion::moving ? Standstill{} : standstill(facts);
   const bool standing =
-      reported || still.proven || stacks.motion == Motion::standing || stacks.hang;
+      reported || traced || still.proven || stacks.motion == Motion::standing || stacks.hang;
   // Stacks of a job that may be healthy are a mixture of everything: one snapshot names somebody
   // only when all others wait, for the same one, and nothing else in the bundle tells how the job
   // went.
-  double certainty = reported || stacks.motion == Motion::standing ? 1
-                     : standing                                    ? params.by_files
-                                                                   : params.assumed;
+  double certainty = reported || traced || stacks.motion == Motion::standing ? 1
+                     : standing                                              ? params.by_files
+                                                                             : params.assumed;
   if (!standing && prove_nothing(collectives, still)) {
     if (collectives.pending == 0 && collectives.source != CollectiveSource::none)
       return none(Outcome::ruled_out, say(Phrase::no_unfinished_operation));

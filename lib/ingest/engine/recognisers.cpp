@@ -23,7 +23,8 @@ extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDevice
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
     kPodTable, kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
     kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows,
-    kZoneComments, kRepeatedWork, kPciRows, kMachineAnswers, kMachineTable;
+    kRecorderAnalysis, kZoneComments, kZoneSettings, kRepeatedWork, kPciRows, kMachineAnswers,
+    kMachineTable;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kStatusLines,
     kPstree, kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -137,6 +138,8 @@ constexpr const Recogniser* kAll[] = {
     &kFlowControl,
     &kSelRows,
     &kZoneComments,
+    &kZoneSettings,
+    &kRecorderAnalysis,
     &kRepeatedWork,
     &kPciRows,
 };

@@ -173,12 +173,34 @@ Outcome read_zone_comment(const TextLine& line, Reading& reading) {
   return read_clauses(line, reading, !comment);
 }
 
+// "torchrun on 6 hosts, TZ=Europe/Berlin": what a program was given by whoever started it, and so
+// what it prints.
+Outcome read_zone_setting(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kSetting(
+      R"((?:^|[\s"';,(])TZ=["':]{0,2}([A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)*)\b)");
+  std::string zone;
+  if (reading.text_kind == "notes" ||
+      !re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kSetting, &zone) ||
+      !line::Zone::named(zone))
+    return {};
+  reading.sink.put(ConfigRow{line.place, "timezone.file[" + reading.path + "]", zone});
+  return {true};
+}
+
+constexpr std::string_view kSettingWords[] = {"TZ=UTC",        "TZ=Etc/",    "TZ=Europe/",
+                                              "TZ=America/",   "TZ=Asia/",   "TZ=Africa/",
+                                              "TZ=Australia/", "TZ=Pacific/"};
 constexpr std::string_view kCommentWords[] = {"local time", " clock ",  "clock:", "hosts UTC",
                                               "nodes UTC",  "logs UTC", " (UTC+", " (UTC-"};
 
 }  // namespace
 
-extern const Recogniser kZoneNotes, kZoneComments;
+extern const Recogniser kZoneNotes, kZoneComments, kZoneSettings;
+constinit const Recogniser kZoneSettings{
+    .name = "zone-settings",
+    .summary = "the zone that a program was started with: TZ=Europe/Berlin",
+    .words = kSettingWords,
+    .read = read_zone_setting};
 constinit const Recogniser kZoneComments{
     .name = "zone-comments",
     .summary = "comments that say in which zone a clock prints",

@@ -32,6 +32,7 @@ std::int64_t slots_in(std::string_view digits) {
 
 // False for a line that is none of a host file.
 bool hostfile_entry(std::string_view line, HostfileEntry& out) {
+  line = trimmed(line.substr(0, line.find(" #")));  // a remark
   std::size_t end = std::min(line.find_first_of(" \t"), line.size());
   out.host = line.substr(0, end);
   std::string_view rest = trimmed(line.substr(end));

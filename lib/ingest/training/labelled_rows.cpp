@@ -25,21 +25,21 @@ constexpr std::string_view kRowsKind = "rows";
 constexpr std::size_t kMostRowBytes = 2048, kMostCells = 64;
 constexpr double kWord = std::numeric_limits<double>::quiet_NaN();
 
-bool letter(char c) { return line::alpha(c) || c == '_'; }
+bool column_letter(char c) { return line::alpha(c) || c == '_'; }
 
 // What a value can be called: "symbol_error", "clocks.sm", "temp(C)".
 bool names_value(std::string_view word) {
-  return !word.empty() && letter(word.front()) && word.size() <= 64 &&
+  return !word.empty() && column_letter(word.front()) && word.size() <= 64 &&
          std::ranges::all_of(word, [](char c) {
-           return letter(c) || line::digit(c) || contains(std::string_view("-./()"), c);
+           return column_letter(c) || line::digit(c) || contains(std::string_view("-./()"), c);
          });
 }
 
 // "node-07", "n0519": what is counted has a number.
 bool counted_name(std::string_view word) {
-  return word.size() >= 2 && word.size() <= 253 && letter(word.front()) &&
+  return word.size() >= 2 && word.size() <= 253 && column_letter(word.front()) &&
          word.find_first_of("0123456789") != word.npos && std::ranges::all_of(word, [](char c) {
-           return letter(c) || line::digit(c) || c == '-' || c == '.';
+           return column_letter(c) || line::digit(c) || c == '-' || c == '.';
          });
 }
 

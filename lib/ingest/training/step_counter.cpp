@@ -21,7 +21,7 @@ constexpr std::size_t kLinesUnnamed = 20;  // ... and where nothing does
 constexpr std::size_t kPatience = 40;      // lines after which a shape counts nothing
 constexpr std::int64_t kFarthest = std::int64_t{1} << 50;
 
-bool letter(char c) {
+bool step_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
 }
 
@@ -36,13 +36,13 @@ std::string in_lower_case(std::string_view text) {
 std::string_view word_before(std::string_view text, std::size_t end) {
   while (end > 0 && contains(" =:#([<\"'", text[end - 1])) --end;
   std::size_t begin = end;
-  while (begin > 0 && letter(text[begin - 1])) --begin;
+  while (begin > 0 && step_letter(text[begin - 1])) --begin;
   return text.substr(begin, end - begin);
 }
 
 std::string_view word_behind(std::string_view text, std::size_t begin) {
   std::size_t end = begin;
-  while (end < text.size() && letter(text[end])) ++end;
+  while (end < text.size() && step_letter(text[end])) ++end;
   return text.substr(begin, end - begin);
 }
 
@@ -126,7 +126,7 @@ bool amount(std::string_view text, std::size_t at) {
 // "nan", "-inf" where a number may stand: 0, or its length.
 std::size_t no_number(std::string_view rest) {
   for (const std::string_view word : {"nan", "inf", "NaN", "Inf", "NAN", "INF"})
-    if (rest.starts_with(word) && (rest.size() == word.size() || !letter(rest[word.size()])))
+    if (rest.starts_with(word) && (rest.size() == word.size() || !step_letter(rest[word.size()])))
       return word.size();
   return 0;
 }
@@ -138,7 +138,7 @@ CountedLine counted_line(std::string_view text) {
   text = text.substr(0, kLongestCounted);
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
-    if (const std::size_t n = i == 0 || !letter(text[i - 1]) ? no_number(text.substr(i)) : 0) {
+    if (const std::size_t n = i == 0 || !step_letter(text[i - 1]) ? no_number(text.substr(i)) : 0) {
       out.shape += '~';
       i += n;
       continue;
