@@ -886,12 +886,12 @@ class Resolution {
     for (const ExitRow& x : facts_.exits)
       if (const auto host = host_of(x.host, x.place)) of_job.insert(*host);
     std::map<std::size_t, std::vector<std::string>> by_votes;
-    for (const auto& [cluster, names] : hosts) {
-      const auto of_it =
-          std::ranges::count_if(names, [&](const Host& host) { return of_job.contains(host); });
+    for (const auto& of_cluster : hosts) {
+      const auto of_it = std::ranges::count_if(
+          of_cluster.second, [&](const Host& host) { return of_job.contains(host); });
       const auto named = std::ranges::count_if(
-          facts_.members, [&](const MemberRow& m) { return has_word(m.path, cluster); });
-      by_votes[static_cast<std::size_t>(of_it + named)].push_back(cluster);
+          facts_.members, [&](const MemberRow& m) { return has_word(m.path, of_cluster.first); });
+      by_votes[static_cast<std::size_t>(of_it + named)].push_back(of_cluster.first);
     }
     const auto& [votes, own] = *by_votes.rbegin();
     if (votes == 0 || own.size() > 1) return;

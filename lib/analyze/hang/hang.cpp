@@ -938,13 +938,12 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
                           const std::vector<Signal>& signals, const CollectiveReport& collectives,
                           const StackReport& stacks, const std::vector<Finding>& others,
                           const HangParams& params) {
-  const bool silence = a_rank_is_silent(others);
   const HangWord word = hang_reported(signals);
   // What a debugger holds stands, whoever else says so.
   const auto odd = odd_trainer(facts);
   const bool traced = odd && odd->traced;
-  if (collectives.source == CollectiveSource::none && stacks.processes.empty() && !silence &&
-      !traced && !(word.known && odd))
+  if (collectives.source == CollectiveSource::none && stacks.processes.empty() &&
+      !a_rank_is_silent(others) && !traced && !(word.known && odd))
     return {};
   const Finding base = base_of(signals);
   const auto none = [&](Outcome outcome, Text why) {
