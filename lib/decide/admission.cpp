@@ -93,27 +93,10 @@ Why from_elsewhere(const Setting& s, const Finding& f, CauseKind kind) {
 
 // ---- What belongs to a beginning
 
-// What a job can only fail with at a start, some time after somebody had ended it and with no step
-// since: it was started again, and that start failed.
-bool fails_new_start(const Setting& s, const Finding& f, const Finding& word) {
-  constexpr Nanoseconds kStarted = 2 * kMinute;
-  return f.outcome == Outcome::fired && !f.hearsay && f.traits.has(Trait::setup_only) &&
-         kind_of(f) == CauseKind::environment && f.start && word.start &&
-         f.severity == Severity::critical && *word.start + kStarted < *f.start - f.uncertainty &&
-         (!s.incident.last_progress || *s.incident.last_progress < *word.start + kStarted);
-}
-
-bool fails_new_start(const Setting& s, const Finding& f) {
-  return std::ranges::any_of(s.incident.findings, [&](const Finding& word) {
-    return word.outcome == Outcome::fired && !word.hearsay && kind_of(word) == CauseKind::outside &&
-           fails_new_start(s, f, word);
-  });
-}
-
 // To its peers a host that died looks like one that was never reached, and what is asked for when a
 // job begins was there in one that made steps: here it is a consequence.
 Why of_a_beginning(const Setting& s, const Finding& f, CauseKind) {
-  if (!f.traits.has(Trait::setup_only) || fails_new_start(s, f) ||
+  if (!f.traits.has(Trait::setup_only) || s.moments.fails_new_start(f) ||
       (s.incident.last_iteration.value_or(0) <= 0 && !s.incident.last_progress))
     return std::nullopt;
   return say(Phrase::peers_were_reachable);
@@ -373,11 +356,10 @@ bool crashed_behind(const Setting& s, const Finding& f, const Finding& word) {
 }
 
 Why started_again(const Setting& s, const Finding& word, CauseKind) {
-  const auto it = std::ranges::find_if(
-      s.incident.findings, [&](const Finding& f) { return fails_new_start(s, f, word); });
-  if (it == s.incident.findings.end()) return std::nullopt;
-  return say(Phrase::started_again_and_failed, human_duration(*it->start - *word.start),
-             it->event_class);
+  const Finding* failed = s.moments.new_start_after(word);
+  if (failed == nullptr) return std::nullopt;
+  return say(Phrase::started_again_and_failed, human_duration(*failed->start - *word.start),
+             failed->event_class);
 }
 
 // Somebody had asked the job to stop before this came up: as the log in which both stand has them
@@ -392,7 +374,7 @@ Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind kind) {
     // In another file the word must be that of whoever runs the job.
     const bool of_scheduler =
         asked.traits.has_any({Trait::scheduler_ended, Trait::preempted, Trait::time_limit});
-    if (fails_new_start(s, f, asked)) return false;
+    if (s.moments.fails_new_start(f, asked)) return false;
     return (of_scheduler && *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty) ||
            (*asked.start <= *f.start && behind_in_log(asked, f));
   };
@@ -435,7 +417,8 @@ bool later(const Setting& s, const Finding& f, CauseKind kind) {
 }
 
 Why after_first_sign(const Setting& s, const Finding& f, CauseKind kind) {
-  if (!later(s, f, kind) || in_another_zone(s, f) || fails_new_start(s, f)) return std::nullopt;
+  if (!later(s, f, kind) || in_another_zone(s, f) || s.moments.fails_new_start(f))
+    return std::nullopt;
   return say(s.first.is_cause ? Phrase::after_first_failure : Phrase::after_first_sign,
              human_duration(*f.start - *s.first.at));
 }

@@ -2,6 +2,7 @@
 #include "decide/moments.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "decide/candidate.hpp"
 
@@ -16,6 +17,51 @@ Moments::Moments(const Case& incident, const DecideParams& params)
   find_first_consequence();
   noticed = first_consequence;
   if (!noticed) find_undated_consequence();
+  find_failed_starts();
+}
+
+namespace {
+
+constexpr Nanoseconds kStarted = 2 * kMinute;  // after somebody ended it, at the earliest
+
+// Only a start can fail with it.
+bool of_a_start(const Finding& f) {
+  return f.outcome == Outcome::fired && !f.hearsay && f.traits.has(Trait::setup_only) &&
+         f.severity == Severity::critical && f.start && kind_of(f) == CauseKind::environment;
+}
+
+bool ends_the_job(const Finding& f) {
+  return f.outcome == Outcome::fired && !f.hearsay && f.start && kind_of(f) == CauseKind::outside;
+}
+
+}  // namespace
+
+void Moments::find_failed_starts() {
+  for (const Finding& f : incident_.findings) {
+    if (ends_the_job(f)) ended_.push_back(*f.start);
+    if (of_a_start(f) && (last_failed_start_ == nullptr || *f.start > *last_failed_start_->start))
+      last_failed_start_ = &f;
+  }
+  std::ranges::sort(ended_);
+}
+
+bool Moments::fails_new_start(const Finding& f, const Finding& word) const {
+  return of_a_start(f) && word.start && *word.start + kStarted < *f.start - f.uncertainty &&
+         (!incident_.last_progress || *incident_.last_progress < *word.start + kStarted);
+}
+
+bool Moments::fails_new_start(const Finding& f) const {
+  if (ended_.empty() || !of_a_start(f)) return false;
+  // The last word before it, since the steps must end by then.
+  const auto after = std::ranges::lower_bound(ended_, *f.start - f.uncertainty - kStarted);
+  return after != ended_.begin() &&
+         (!incident_.last_progress || *incident_.last_progress < *std::prev(after) + kStarted);
+}
+
+const Finding* Moments::new_start_after(const Finding& word) const {
+  return last_failed_start_ != nullptr && fails_new_start(*last_failed_start_, word)
+             ? last_failed_start_
+             : nullptr;
 }
 
 bool Moments::went_on(const Finding& f) const {

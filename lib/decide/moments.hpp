@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "decide/decide.hpp"
 
@@ -23,6 +24,12 @@ class Moments {
   std::optional<Nanoseconds> first_cascade;
   std::optional<Nanoseconds> scheduler_spoke;  // the last time that it ended the job or a step
 
+  // What a job can only fail with at a start, some time after somebody had ended it (`word`) and
+  // with no step since: it was started again, and that start failed.
+  bool fails_new_start(const Finding& f, const Finding& word) const;
+  bool fails_new_start(const Finding& f) const;               // after some word
+  const Finding* new_start_after(const Finding& word) const;  // that failed; null: none
+
   // The earliest moment of trouble: a candidate's, or the first consequence's.
   struct First {
     std::optional<Nanoseconds> at;
@@ -35,10 +42,13 @@ class Moments {
   bool evicted_for(const Finding& f) const;
   void find_first_consequence();
   void find_undated_consequence();
+  void find_failed_starts();
 
   const Case& incident_;
   const DecideParams& params_;
   std::map<Host, std::set<Nanoseconds>> evictions_;  // when pods of a host had to leave
+  std::vector<Nanoseconds> ended_;                   // when somebody ended the job; sorted
+  const Finding* last_failed_start_ = nullptr;
 };
 
 }  // namespace culprit::decide
