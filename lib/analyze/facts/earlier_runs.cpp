@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include <re2/re2.h>
+
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/scheduler_job.hpp"
 #include "analyze/facts/step_lines.hpp"
@@ -21,6 +23,15 @@ bool in_turn(const std::vector<OutputSpan>& files) {
   for (std::size_t i = 1; i < files.size(); ++i)
     if (!files[i - 1].ended || files[i - 1].last + kPause >= files[i].first) return false;
   return files.size() > 1;
+}
+
+// What the logs of several runs of one thing are called alike. The numbers of an address are no
+// run's: each machine wrote one of these.
+std::string series_of(const std::string& path) {
+  static const re2::RE2 kAddress(R"((?:^|[^\d.])(\d{1,3}(?:\.\d{1,3}){3})(?:[^\d]|$))");
+  std::string address;
+  re2::RE2::PartialMatch(path, kAddress, &address);
+  return name_without_numbers(path) + " " + address;
 }
 
 // Files in which a process failed.
@@ -136,7 +147,7 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
     if (const MemberRow* m = facts.member(s.member); m != nullptr && m->duplicate_of == 0 &&
                                                      !m->rank && !m->local_rank &&
                                                      earlier.count(s.member) == 0)
-      alike[{m->host, name_without_numbers(m->path)}].push_back(s);
+      alike[{m->host, series_of(m->path)}].push_back(s);
   const std::set<MemberId> failed = failed_output(facts);
   // The last run began after all that is earlier had paused, and before any of its own files.
   Nanoseconds paused = std::numeric_limits<Nanoseconds>::min(),

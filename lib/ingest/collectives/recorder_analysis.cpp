@@ -22,16 +22,16 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::string_view kHeading = "Not all ranks joining collective, sequence number: ";
-constexpr std::size_t kMostRows = 200'000;
-constexpr int kForeignLines = 64;  // stacks of the program between two parts
+constexpr std::string_view kNotAllJoined = "Not all ranks joining collective, sequence number: ";
+constexpr std::size_t kMostFrontiers = 200'000;
+constexpr int kForeignBetweenParts = 64;  // stacks of the program between two parts
 
 // "{64, 72}", "[64, 72]"; nothing else.
 std::vector<Rank> ranks_in(std::string_view text) {
   std::string list(text);
   std::ranges::replace(list, '{', '[');
   std::ranges::replace(list, '}', ']');
-  return list.starts_with('[') ? from_ranges(list, kMostRows) : std::vector<Rank>();
+  return list.starts_with('[') ? from_ranges(list, kMostFrontiers) : std::vector<Rank>();
 }
 
 class RecorderAnalysis final : public Assembler {
@@ -42,7 +42,7 @@ class RecorderAnalysis final : public Assembler {
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line::trimmed(line.raw);
-    if (text.starts_with(kHeading)) return Step::not_mine;  // the next collective
+    if (text.starts_with(kNotAllJoined)) return Step::not_mine;  // the next collective
     const std::size_t colon = text.find(": ");
     const std::string_view key = text.substr(0, colon);
     const std::string_view value =
@@ -65,11 +65,11 @@ class RecorderAnalysis final : public Assembler {
       expected_ = ranks_in(value);
       std::int64_t count = 0;
       if (expected_.empty() && group_.name == "0" && parse_whole(value, count) &&
-          count <= static_cast<std::int64_t>(kMostRows))
+          count <= static_cast<std::int64_t>(kMostFrontiers))
         for (std::int64_t rank = 0; rank < count; ++rank) expected_.push_back(Rank(rank));
     } else if (key != "input sizes" && key != "output sizes" && key != "world size" &&
                key != "collective state") {
-      return ++foreign_ > kForeignLines ? Step::not_mine : Step::watching;
+      return ++foreign_ > kForeignBetweenParts ? Step::not_mine : Step::watching;
     }
     foreign_ = 0;
     return Step::took;
@@ -81,7 +81,7 @@ class RecorderAnalysis final : public Assembler {
   // Who joined has launched it and waits; the others had come as far as the one before.
   void put(Reading& reading) {
     if (!missing_.empty() && expected_.size() > missing_.size() &&
-        rows_ + expected_.size() <= kMostRows) {
+        rows_ + expected_.size() <= kMostFrontiers) {
       rows_ += expected_.size();
       group_.ranks = expected_;
       group_.size = static_cast<std::int64_t>(expected_.size());
@@ -124,10 +124,10 @@ class RecorderAnalysis final : public Assembler {
 
 Outcome read_recorder_analysis(const TextLine& line, Reading&) {
   const std::string_view text = line::trimmed(line.raw);
-  const std::size_t at = text.find(kHeading);
+  const std::size_t at = text.find(kNotAllJoined);
   std::int64_t sequence = 0;
-  if (at == std::string_view::npos || !parse_whole(text.substr(at + kHeading.size()), sequence) ||
-      sequence < 1)
+  if (at == std::string_view::npos ||
+      !parse_whole(text.substr(at + kNotAllJoined.size()), sequence) || sequence < 1)
     return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<RecorderAnalysis>(sequence);

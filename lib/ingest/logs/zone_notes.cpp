@@ -187,9 +187,9 @@ Outcome read_zone_setting(const TextLine& line, Reading& reading) {
   return {true};
 }
 
-constexpr std::string_view kSettingWords[] = {"TZ=UTC",        "TZ=Etc/",    "TZ=Europe/",
-                                              "TZ=America/",   "TZ=Asia/",   "TZ=Africa/",
-                                              "TZ=Australia/", "TZ=Pacific/"};
+constexpr std::string_view kZoneSettingWords[] = {"TZ=UTC",        "TZ=Etc/",    "TZ=Europe/",
+                                                  "TZ=America/",   "TZ=Asia/",   "TZ=Africa/",
+                                                  "TZ=Australia/", "TZ=Pacific/"};
 constexpr std::string_view kCommentWords[] = {"local time", " clock ",  "clock:", "hosts UTC",
                                               "nodes UTC",  "logs UTC", " (UTC+", " (UTC-"};
 
@@ -199,7 +199,7 @@ extern const Recogniser kZoneNotes, kZoneComments, kZoneSettings;
 constinit const Recogniser kZoneSettings{
     .name = "zone-settings",
     .summary = "the zone that a program was started with: TZ=Europe/Berlin",
-    .words = kSettingWords,
+    .words = kZoneSettingWords,
     .read = read_zone_setting};
 constinit const Recogniser kZoneComments{
     .name = "zone-comments",
