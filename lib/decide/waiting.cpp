@@ -214,7 +214,12 @@ bool held(const Finding& f) { return hang_of(f).state == "T" || hang_of(f).state
 Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   v.precision = Precision::exact;
-  const bool over = w.first.first_consequence || !w.incident.exits.empty();
+  // Who waited has given up, or somebody ended it.
+  const bool over =
+      !w.incident.exits.empty() || std::ranges::any_of(w.incident.findings, [](const Finding& one) {
+        return one.outcome == Outcome::fired &&
+               (one.role == Role::cascade || one.role == Role::teardown);
+      });
   v.action = !held(f) ? Action::isolate : over ? Action::reattempt : Action::repair;
   by_state(v, f);
   std::set<Host> hosts;

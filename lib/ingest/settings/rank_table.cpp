@@ -22,6 +22,14 @@ struct RankColumns {
   bool known() const { return rank != kNone && host != kNone; }
 };
 
+// A column of numbers that were measured again and again: a table of those has a row for each time,
+// and names hosts, too.
+bool measured(std::string_view column) {
+  static const re2::RE2 kMeasured(
+      R"((?:it|iter|iteration|step|epoch|time|ts|timestamp|date|wr|work_requests)|.*_(?:ns|us|ms|s|sec|secs|seconds|bytes|[kmg]i?b|pct|percent|mhz|w|c))");
+  return re2::RE2::FullMatch({column.data(), column.size()}, kMeasured);
+}
+
 RankColumns rank_columns(std::string_view heading) {
   static const std::map<std::string, std::size_t RankColumns::*> kNames{
       {"rank", &RankColumns::rank},        {"global_rank", &RankColumns::rank},
@@ -31,18 +39,17 @@ RankColumns rank_columns(std::string_view heading) {
       {"local_rank", &RankColumns::local}, {"localrank", &RankColumns::local},
       {"pid", &RankColumns::pid}};
   RankColumns out;
-  bool counters = false;
+  bool measures = false;
   while (!heading.empty() && (heading.front() == '#' || heading.front() == ' '))
     heading.remove_prefix(1);
   for (const std::string_view cell : cells_of(heading)) {
     if (const auto it = kNames.find(lower(cell));
         it != kNames.end() && out.*(it->second) == RankColumns::kNone)
       out.*(it->second) = out.count;
-    // Counters of each rank of each communicator are another table, which names hosts, too.
-    counters = counters || lower(cell) == "wr" || lower(cell) == "work_requests";
+    measures = measures || measured(lower(cell));
     ++out.count;
   }
-  if (counters) out.rank = RankColumns::kNone;
+  if (measures) out.rank = RankColumns::kNone;
   return out;
 }
 
