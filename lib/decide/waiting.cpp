@@ -176,19 +176,20 @@ Answer probably_stopped(Walk& w, const Finding& f, std::span<const Finding* cons
   Verdict& v = w.verdict;
   v.action = Action::investigate;
   v.precision = sure.size() == 1 ? Precision::exact : Precision::candidates;
-  const std::set<Host> machines = few_machines_of(sure);
-  if (!machines.empty()) v.action = Action::checks;
   std::vector<Text> names;
-  for (const Host& host : machines) {
-    target(v, {SubjectKind::host, host}, f.confidence, because(f));
-    names.emplace_back(std::string(host));
-  }
-  for (const Finding* s : sure) {
-    if (!machines.empty()) break;
-    if (s->host && sure.size() == 1)
-      target(v, {SubjectKind::host, *s->host}, s->confidence, because(*s));
-    if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
-    names.push_back(waiter_name(*s));
+  if (const std::set<Host> machines = few_machines_of(sure); !machines.empty()) {
+    v.action = Action::checks;
+    for (const Host& host : machines) {
+      target(v, {SubjectKind::host, host}, f.confidence, because(f));
+      names.emplace_back(std::string(host));
+    }
+  } else {
+    for (const Finding* s : sure) {
+      if (s->host && sure.size() == 1)
+        target(v, {SubjectKind::host, *s->host}, s->confidence, because(*s));
+      if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
+      names.push_back(waiter_name(*s));
+    }
   }
   const Text& reason = hang_of(f).reason;
   const Text is_in = reason.empty() || sure.size() > 1 ? Text() : say(Phrase::which_does, doing(f));

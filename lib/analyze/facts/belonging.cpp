@@ -141,7 +141,7 @@ class Rows {
   bool elsewhere(const Place& place, const std::optional<Host>& host,
                  const std::optional<Rank>& rank = std::nullopt) const {
     const MemberRow* m = facts_.member(place.member);
-    if (m != nullptr && host && host->find('@') != std::string::npos) return true;  // a cluster's
+    if (m != nullptr && host && in_another_cluster(*host)) return true;
     if (m == nullptr || m->belonging == Belonging::job || m->belonging == Belonging::machine)
       return false;
     return m->belonging == Belonging::another || !host || rank || !of_job(short_host(*host));

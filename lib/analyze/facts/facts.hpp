@@ -103,9 +103,14 @@ Host short_host(const std::string& name);
 // True for names that say nothing about which machine it is: localhost, 127.0.0.1, (none), "".
 bool nameless_host(const std::string& name);
 
-// The kernel says so in a machine's log; the kernel or any daemon does.
 // One "name=value" of its detail; empty where there is none of that name.
 std::string detail_of(const EventRow& e, std::string_view name);
+
+// What a machine of another cluster than the job's is called: names recur there.
+Host in_cluster(const Host& host, std::string_view cluster);
+bool in_another_cluster(const Host& host);
+
+// The kernel says so in a machine's log; the kernel or any daemon does.
 bool said_by_kernel(const EventRow& e);
 bool said_by_unit(const EventRow& e);
 

@@ -86,6 +86,13 @@ std::string detail_of(const EventRow& e, std::string_view name) {
   return {};
 }
 
+constexpr char kOfCluster = '@';  // in no name of a machine
+
+Host in_cluster(const Host& host, std::string_view cluster) {
+  return Host(host + kOfCluster + std::string(cluster));
+}
+bool in_another_cluster(const Host& host) { return contains(host, kOfCluster); }
+
 bool said_by_kernel(const EventRow& e) { return contains(e.detail, "unit=kernel"); }
 bool said_by_unit(const EventRow& e) { return contains(e.detail, "unit="); }
 
@@ -898,7 +905,7 @@ class Resolution {
     for (EventRow& e : facts_.events)
       if (const std::string cluster = detail_of(e, "cluster");
           !cluster.empty() && cluster != own.front() && e.host)
-        e.host = Host(names_.canonical(*e.host) + "@" + cluster);
+        e.host = in_cluster(names_.canonical(*e.host), cluster);
   }
 
   void settle_rows() {

@@ -403,20 +403,35 @@ bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
   return false;
 }
 
+Finding of_broken_connections() {
+  Finding f;
+  f.analysis = Analysis::root_diag;
+  f.severity = Severity::distributed;
+  f.role = Role::root;
+  f.scope = Scope::host_local;
+  f.symptom = Symptom::infiniband_error;
+  f.event_class = "broken_connections";
+  return f;
+}
+
+void of_no_single_host(Finding& f) {
+  f.id = "root_diag/none";
+  f.subject = {SubjectKind::job, "job"};
+  f.scope = Scope::job_wide;
+  f.confidence = confidence::kNoHostStandsOut;
+  f.title = say(Phrase::no_host_stands_out);
+}
+
 void names_nobody(const Burst& burst, Finding& f) {
   const auto& ranked = burst.ranked;
   const auto& best = ranked.front();
   const std::size_t second = burst.second();
-  f.id = "root_diag/none";
-  f.subject = {SubjectKind::job, "job"};
-  f.scope = Scope::job_wide;
+  of_no_single_host(f);
   // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of
   // three hosts tell nothing.
   const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
   f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence
                                                           : Outcome::ruled_out;
-  f.confidence = confidence::kNoHostStandsOut;
-  f.title = say(Phrase::no_host_stands_out);
   f.why = burst.edges.size() == 2 && !pair
               ? say(Phrase::two_connections_only, best.second, best.first)
           : burst.edges.size() < 2
@@ -481,7 +496,7 @@ std::pair<Burst, bool> telling_burst(const std::vector<Edge>& edges,
 std::vector<Finding> pair_of_ends(const std::vector<Signal>& signals) {
   std::map<Host, std::size_t> named;
   std::size_t lines = 0;
-  Finding f;
+  Finding f = of_broken_connections();
   for (const Signal& s : signals) {
     if (!s.takes_part() || s.meaning.severity != Severity::distributed ||
         s.meaning.role != Role::cascade || !s.peer_host || s.host ||
@@ -495,17 +510,8 @@ std::vector<Finding> pair_of_ends(const std::vector<Signal>& signals) {
   if (lines < kLeastOfBurst || named.size() != 2 ||
       std::ranges::any_of(named, [](const auto& one) { return is_address(one.first); }))
     return {};
-  f.id = "root_diag/none";
-  f.analysis = Analysis::root_diag;
-  f.severity = Severity::distributed;
-  f.role = Role::root;
-  f.scope = Scope::job_wide;
-  f.symptom = Symptom::infiniband_error;
-  f.event_class = "broken_connections";
-  f.subject = {SubjectKind::job, "job"};
+  of_no_single_host(f);
   f.outcome = Outcome::not_enough_evidence;
-  f.confidence = confidence::kNoHostStandsOut;
-  f.title = say(Phrase::no_host_stands_out);
   f.why = say(Phrase::lost_each_other, named.begin()->first, named.rbegin()->first);
   for (const auto& [host, times] : named) f.hosts.push_back(host);
   return {f};
@@ -522,13 +528,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     if (e.time && (!first || *e.time < *first)) first = e.time;
   const auto [burst, by_order] = telling_burst(edges, first, params);
 
-  Finding f;
-  f.analysis = Analysis::root_diag;
-  f.severity = Severity::distributed;
-  f.role = Role::root;
-  f.scope = Scope::host_local;
-  f.symptom = Symptom::infiniband_error;
-  f.event_class = "broken_connections";
+  Finding f = of_broken_connections();
   f.start = first;
   f.count = edges.size();
   for (const Edge* e : burst.edges)

@@ -232,13 +232,14 @@ std::string launched_at(const Facts& facts, const Leaf& leaf) {
 class Join {
  public:
   Join(const Facts& facts, const Topology& topology, const CollectiveReport& collectives,
-       const StackReport& stacks, const std::vector<Finding>& others, bool standing,
-       const HangParams& params)
+       const StackReport& stacks, const std::vector<Finding>& others,
+       const std::optional<OddProcess>& odd, bool standing, const HangParams& params)
       : facts_(facts),
         topology_(topology),
         collectives_(collectives),
         stacks_(stacks),
         others_(others),
+        odd_(odd),
         standing_(standing),
         params_(params) {
     for (const StackProcess& p : stacks.processes)
@@ -443,19 +444,18 @@ class Join {
   // Where neither counters nor stacks name a rank that stopped, the state of its process may. One
   // that a debugger holds needs no other to be open: nothing goes on without it.
   void by_state(std::vector<Suspect>& out, bool open) const {
-    const auto odd = odd_trainer(facts_);
-    if (!odd || (!odd->rank && odd->host.empty()) || (!open && !odd->traced)) return;
+    if (!odd_ || (!odd_->rank && odd_->host.empty()) || (!open && !odd_->traced)) return;
     Suspect s;
     s.kind = StopKind::host_stopped;
-    if (odd->rank) s.ranks = {*odd->rank};
-    if (!odd->host.empty()) s.hosts = {odd->host};
+    if (odd_->rank) s.ranks = {*odd_->rank};
+    if (!odd_->host.empty()) s.hosts = {odd_->host};
     s.sources = {"processes"};
-    s.confidence = odd->traced ? confidence::kTraced : confidence::kOddTrainer;
-    s.place = odd->row->place;
-    s.state = odd->row->state.substr(0, 1);
-    s.why = odd->traced ? say(Phrase::its_process_is_traced, odd->row->pid)
-                        : say(Phrase::its_process_is, odd->row->pid, words_for(odd->state));
-    if (odd->traced) s.reason = words_for(odd->state);
+    s.confidence = odd_->traced ? confidence::kTraced : confidence::kOddTrainer;
+    s.place = odd_->row->place;
+    s.state = odd_->row->state.substr(0, 1);
+    s.why = odd_->traced ? say(Phrase::its_process_is_traced, odd_->row->pid)
+                         : say(Phrase::its_process_is, odd_->row->pid, words_for(odd_->state));
+    if (odd_->traced) s.reason = words_for(odd_->state);
     std::erase_if(out, [&](const Suspect& other) {
       if (other.ranks != s.ranks || s.ranks.empty()) return false;
       s.confidence = both(s.confidence, other.confidence);
@@ -668,6 +668,7 @@ class Join {
   const CollectiveReport& collectives_;
   const StackReport& stacks_;
   const std::vector<Finding>& others_;
+  const std::optional<OddProcess>& odd_;
   const bool standing_;
   const HangParams& params_;
   std::map<Rank, const StackProcess*> trainer_;
@@ -976,7 +977,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     certainty = params.snapshot;
   }
   std::vector<Suspect> suspects =
-      Join(facts, topology, collectives, stacks, others, standing, params).suspects();
+      Join(facts, topology, collectives, stacks, others, odd, standing, params).suspects();
   const bool machine = suspects.size() == 1 && suspects.front().hosts.size() ==
                                                    1;  // all of it leads to one machine after all
   if (!standing && collectives.scattered && !machine)

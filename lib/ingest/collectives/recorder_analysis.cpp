@@ -7,16 +7,15 @@
 //   missing ranks: {64, 72}
 //   expected ranks: {0, 8, 16, 24, 32, 40, 48, 56, 64, 72}
 #include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "ingest/engine/operation.hpp"
 #include "ingest/engine/recogniser.hpp"
 #include "line/trimmed.hpp"
-#include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/ranges.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
@@ -26,12 +25,15 @@ constexpr std::string_view kNotAllJoined = "Not all ranks joining collective, se
 constexpr std::size_t kMostFrontiers = 200'000;
 constexpr int kForeignBetweenParts = 64;  // stacks of the program between two parts
 
-// "{64, 72}", "[64, 72]"; nothing else.
+// "{64, 72}", "[64, 72]", sorted; nothing else.
 std::vector<Rank> ranks_in(std::string_view text) {
   std::string list(text);
   std::ranges::replace(list, '{', '[');
   std::ranges::replace(list, '}', ']');
-  return list.starts_with('[') ? from_ranges(list, kMostFrontiers) : std::vector<Rank>();
+  if (!list.starts_with('[')) return {};
+  std::vector<Rank> ranks = from_ranges(list, kMostFrontiers);
+  sort_unique(ranks);
+  return ranks;
 }
 
 class RecorderAnalysis final : public Assembler {
@@ -86,7 +88,8 @@ class RecorderAnalysis final : public Assembler {
       group_.ranks = expected_;
       group_.size = static_cast<std::int64_t>(expected_.size());
       const GroupId id = reading.sink.group(group_);
-      for (const Rank rank : expected_) put(rank, id, contains(missing_, rank), reading);
+      for (const Rank rank : expected_)
+        put(rank, id, std::ranges::binary_search(missing_, rank), reading);
     }
     missing_.clear();
     expected_.clear();

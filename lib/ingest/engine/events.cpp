@@ -64,17 +64,21 @@ std::optional<std::int64_t> captured_number(const std::map<std::string, std::str
   return std::strtoll(it->second.c_str(), nullptr, 10);
 }
 
+// Another "name=value" of the detail.
+static void add_detail(std::string& detail, std::string_view name, std::string_view value) {
+  if (!detail.empty()) detail += '\n';
+  detail += name;
+  detail += '=';
+  detail += value;
+}
+
 // Which program of the machine spoke, and of which cluster the machine is.
 static void add_speaker(const line::Prefix& prefix, std::string& detail) {
   constexpr std::size_t kLongest = 60;
-  const auto add = [&](std::string_view name, std::string_view value) {
-    if (value.empty()) return;
-    if (!detail.empty()) detail += '\n';
-    detail += name;
-    detail += value.substr(0, kLongest);
-  };
-  add("unit=", prefix.kernel ? std::string_view("kernel") : prefix.unit);
-  add("cluster=", prefix.cluster);
+  const std::string_view unit = prefix.kernel ? std::string_view("kernel") : prefix.unit;
+  if (!unit.empty()) add_detail(detail, "unit", unit.substr(0, kLongest));
+  if (!prefix.cluster.empty())
+    add_detail(detail, "cluster", std::string_view(prefix.cluster).substr(0, kLongest));
 }
 
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading) {
@@ -118,17 +122,17 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   for (const auto& [key, value] : captures) {
     if (std::find(std::begin(kOwnColumn), std::end(kOwnColumn), key) != std::end(kOwnColumn))
       continue;
-    if (!row.detail.empty()) row.detail += '\n';
-    row.detail += key + "=" + value.substr(0, 200);
+    add_detail(row.detail, key, value.substr(0, 200));
   }
   add_speaker(line.line.prefix, row.detail);
   if (row.code && *row.code >= 144 && *row.code <= 150 &&
       match.event_class.rfind("gpu_xid/", 0) == 0)
     if (const auto decode = rules::decode_nvlink5(*row.code, line.line.message, {})) {
-      if (!row.detail.empty()) row.detail += '\n';
-      row.detail += "nvlink5_action=" + decode->action + "\nnvlink5_followup=" + decode->followup +
-                    "\nnvlink5_origin=" + decode->origin +
-                    "\nnvlink5_severity=" + decode->severity + "\nnvlink5_unit=" + decode->unit;
+      add_detail(row.detail, "nvlink5_action", decode->action);
+      add_detail(row.detail, "nvlink5_followup", decode->followup);
+      add_detail(row.detail, "nvlink5_origin", decode->origin);
+      add_detail(row.detail, "nvlink5_severity", decode->severity);
+      add_detail(row.detail, "nvlink5_unit", decode->unit);
     }
   // syslog's own compression: the text in brackets came that many times.
   if (constexpr std::string_view kRepeated = "message repeated ";

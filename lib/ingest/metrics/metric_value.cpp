@@ -15,9 +15,8 @@ namespace culprit::ingest {
 
 namespace {
 
+using line::alpha;
 using line::digit;
-
-bool unit_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 constexpr std::array<double, 16> kPower = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                            1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -57,7 +56,7 @@ std::size_t read_number(std::string_view text, double& value) {
     value = std::strtod(std::string(text.substr(begin, used - begin)).c_str(), nullptr);
   // "nan" and "inf" are words: what goes on with a letter is another one.
   if (used < text.size() &&
-      (unit_letter(text[used]) || digit(text[used]) || text[used] == '_' || text[used] == '(') &&
+      (alpha(text[used]) || digit(text[used]) || text[used] == '_' || text[used] == '(') &&
       !digit(text[used - 1]))
     return 0;
   if (text[used - 1] == ')') return 0;
@@ -129,7 +128,7 @@ bool moment_alone(std::string_view text, Timestamp& stamp) {
       } else if (Timestamp iso; (used = line::parse_iso(text, iso)) > 0) {
         stamp = iso;
       }
-    } else if (unit_letter(text[0]) || static_cast<unsigned char>(text[0]) >= 0x80) {
+    } else if (alpha(text[0]) || static_cast<unsigned char>(text[0]) >= 0x80) {
       Timestamp calendar;
       used = line::parse_calendar(text, calendar);
       if (used > 0 && (calendar.clock == Clock::utc || calendar.clock == Clock::local))
@@ -177,10 +176,9 @@ std::string_view take_host(std::string_view& text) {
   const std::size_t colon = text.find(": ");
   if (colon == 0 || colon > kLongestName) return {};  // npos is greater, too
   const std::string_view host = text.substr(0, colon);
-  const bool named =
-      std::ranges::any_of(host, unit_letter) && std::ranges::all_of(host, [&](char c) {
-        return unit_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
-      });
+  const bool named = std::ranges::any_of(host, alpha) && std::ranges::all_of(host, [&](char c) {
+                       return alpha(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
+                     });
   if (!named) return {};
   text = line::trimmed(text.substr(colon + 2));
   return host;

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kProcessKind = "process";
 constexpr int kForeignProcessLines = 2;
 constexpr std::size_t kProcesses = 200'000;
+constexpr std::size_t kMostProcessColumns = 64;
 constexpr std::size_t kProcessCommandBytes = 4'096;
 
 enum class ProcessField {
@@ -116,7 +117,7 @@ std::optional<std::vector<ProcessColumn>> columns_of(std::string_view text) {
       return std::nullopt;
     columns.push_back(column);
     at = end + 1;
-    if (columns.size() > 64) return std::nullopt;
+    if (columns.size() > kMostProcessColumns) return std::nullopt;
   }
   return with_command_last(std::move(columns));
 }
@@ -142,6 +143,7 @@ std::optional<std::vector<ProcessColumn>> columns_asked_for(std::string_view tex
       });
       columns.push_back(
           {known == std::end(kKnownProcessColumns) ? ProcessField::other : known->field, 0});
+      if (columns.size() > kMostProcessColumns) return std::nullopt;
     }
     return with_command_last(std::move(columns));
   }
@@ -348,9 +350,9 @@ Outcome read_process_list(const TextLine& line, Reading& reading) {
   } else if (reading.text_kind == kProcessKind) {
     // pdsh's lines are a stream for each machine, and the command's is another.
     const auto& asked = reading.keep<AskedColumns>().columns;
+    if (asked.empty()) return outcome;
     auto list = std::make_unique<ProcessListAssembler>(asked);
-    if (!asked.empty() && list->feed(line, reading) == Assembler::Step::took)
-      outcome.assembler = std::move(list);
+    if (list->feed(line, reading) == Assembler::Step::took) outcome.assembler = std::move(list);
   }
   return outcome;
 }
