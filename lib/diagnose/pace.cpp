@@ -17,6 +17,7 @@
 #include "analyze/metrics/snapshots.hpp"
 #include "analyze/pace/slow_groups.hpp"
 #include "analyze/pace/step_jobs.hpp"
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/topology.hpp"
 #include "ingest/engine/name_moment.hpp"
 #include "model/contains.hpp"
@@ -310,12 +311,14 @@ bool on_one_machine(const analyze::Facts& facts, const Tellers& tellers,
 // they wait for it.
 std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& parts,
                                                      bool on_one_machine, std::size_t steps) {
-  constexpr double kLeastShare = 0.15;       // of a step: stages of a pipeline differ by less
-  constexpr double kLeastUnseen = 0.35;      // where no wait of the others shows it
-  constexpr std::size_t kLeastReadings = 3;  // of each rank: one may be of a test at the start
+  constexpr double kLeastShare = 0.15;   // of a step: stages of a pipeline differ by less
+  constexpr double kLeastUnseen = 0.35;  // where no wait of the others shows it
+  // Of each rank, one may be of a test at the start; and of all that stand out.
+  constexpr std::size_t kLeastOfRank = 2, kLeastReadings = 3;
   const double step_ms = parts.iteration_ms;
   if (parts.answer != analyze::SlowPartsAnswer::ranks || !on_one_machine || parts.against_outside ||
-      parts.excess_ms < kLeastShare * step_ms || parts.readings < kLeastReadings)
+      parts.excess_ms < kLeastShare * step_ms || parts.readings < kLeastOfRank ||
+      parts.readings * parts.ranks.size() < kLeastReadings)
     return std::nullopt;
   std::vector<double> theirs, others;
   bool any_waits = false;
@@ -536,7 +539,9 @@ std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Fa
 analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps& steps) {
   analyze::JobTimes out;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps.iteration[i] == kNoValue) continue;
+    const MemberRow* m = facts.member(steps.place[i].member);
+    if (steps.iteration[i] == kNoValue || (m != nullptr && analyze::of_earlier_run(m->path)))
+      continue;
     analyze::StepRecord step{.attempt = static_cast<std::int64_t>(steps.attempt[i]),
                              .iteration = steps.iteration[i]};
     if (steps.time[i] != kNoValue) step.end = steps.time[i];

@@ -269,6 +269,21 @@ TEST(FailSlow, NotEnoughIsAnAnswer) {
   EXPECT_TRUE(find_fail_slow({quiet(30)}).enough);
 }
 
+TEST(FailSlow, AShortSteadyAttemptIsWhatOthersAreHeldAgainst) {
+  const auto beside = [](double factor, bool steady) {
+    auto x = quiet(120);
+    std::vector<double> number;
+    for (std::size_t i = 0; i < 120; ++i)
+      number.push_back(static_cast<double>(i < 20 ? 400 + i : i));
+    slow(x, 20, 120, factor);
+    for (std::size_t i = 0; !steady && i < 20; i += 2) x[i] *= 1.5;
+    return shown(find_fail_slow({x, number}));
+  };
+  EXPECT_EQ(beside(1.6, true), "20..120 ");
+  EXPECT_EQ(beside(1.02, true), "");
+  EXPECT_EQ(beside(1.6, false), "");
+}
+
 TEST(FailSlow, TheLastIterationsAreUnconfirmed) {
   auto x = quiet(500);
   slow(x, 492, 500, 1.6);

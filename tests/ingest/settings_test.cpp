@@ -254,6 +254,52 @@ TEST(Lsmod, WhatIsMissingIsToldLikeWhatIsLoaded) {
             "module.loaded.mlx5_ib=loaded\n");
 }
 
+// A tool that was run on several machines: each part is read as a file of its own, and rows stand
+// where the lines do.
+TEST(MachineSections, PartsOfSeveralMachinesAreReadAsFilesOfEach) {
+  const std::string text =
+      "n1: nvidia 9371648 120 nvidia_uvm,nvidia_peermem\nn1: nvidia_peermem 20480 0\n"
+      "n2: nvidia 9371648 120 nvidia_uvm\n";
+  const auto rows = file("modules.txt", text);
+  std::string found;
+  for (const ConfigRow& r : rows.configs)
+    if (r.name == "module.loaded.nvidia_peermem")
+      found += fmt::format("{} {} line {} '{}'\n", *r.host, r.value, r.place.line,
+                           text.substr(r.place.offset, r.place.length));
+  EXPECT_EQ(found,
+            "n1 loaded line 2 'nvidia_peermem 20480 0'\n"
+            "n2 not loaded line 3 'nvidia 9371648 120 nvidia_uvm'\n");
+}
+
+TEST(MachineSections, BelowHeadingsAndOfOneMachineNone) {
+  const std::string modules = "nvidia 9371648 120 nvidia_uvm\nnvidia_uvm 4841472 16\n";
+  const auto loaded = [](const test::Rows& rows) {
+    std::string out;
+    for (const ConfigRow& r : rows.configs)
+      if (r.name == "module.loaded.nvidia_uvm") out += r.host ? *r.host + " " : "? ";
+    return out;
+  };
+  EXPECT_EQ(loaded(file("m.txt", "---------------\ngx-01\n---------------\n" + modules +
+                                     "---------------\ngx-02\n---------------\n" + modules +
+                                     "---------------\ngx-[03-04]\n---------------\n" + modules)),
+            "gx-01 gx-02 ");
+  EXPECT_EQ(loaded(file("m.txt", "===== gx-01 lsmod\n" + modules + "===== gx-02 lsmod\n" + modules +
+                                     "===== else\n" + modules)),
+            "gx-01 gx-02 ");
+  EXPECT_EQ(loaded(file("m.txt", "===== gx-01 lsmod\n" + modules)), "");
+}
+
+TEST(Snapshots, GovernorsOfManyMachines) {
+  const auto rows = file("freq.txt",
+                         "----- hpc-01\nscaling_governor (all cpus): 64 performance\n"
+                         "----- hpc-02\nscaling_governor (all cpus): 64 performance\n"
+                         "----- hpc-03\nscaling_governor (all cpus): 64 powersave\n");
+  std::string found;
+  for (const ConfigRow& r : rows.configs)
+    if (r.name == "cpu.governor") found += (r.host ? *r.host : Host("?")) + "=" + r.value + " ";
+  EXPECT_EQ(found, "hpc-01=performance hpc-02=performance hpc-03=powersave ");
+}
+
 TEST(Versions, ListsByHandAndTheReportOfTorch) {
   EXPECT_EQ(
       settings(file("versions.txt",

@@ -153,6 +153,18 @@ TEST(Progress, StepTimesOfHomeMadeLoops) {
   }
 }
 
+TEST(Progress, AStepTimeWithoutUnitIsInThatWhichFitsTheClock) {
+  for (const double unit : {1.0, 1000.0}) {
+    std::string text;
+    for (int i = 0; i < 6; ++i)
+      text += fmt::format("2025-11-04T11:45:{:02}Z step={} step_time={} loss=2\n", 2 * i, i,
+                          1.5 * unit);
+    const Rows rows = read_text(text);
+    ASSERT_EQ(rows.progress.size(), 6u);
+    EXPECT_EQ(rows.progress[5].iteration_ms, 1500.0) << unit;
+  }
+}
+
 TEST(LoopFigures, TimesMemoryAndRatesOfAnyPunctuation) {
   const Rows rows = read_text(
       "[07/09/25 12:33:12] [x] INFO: step 20 | loss 1.98 | lr 9.1e-05 | fwd+bwd 3.2s | allreduce "

@@ -21,6 +21,8 @@ constexpr double kLadderStep =
 
 constexpr std::size_t kFewestRows = 5;  // of a regime, however many iterations each stands for
 
+constexpr double kSteady = 4;  // of what makes a fault: so little the times of a short attempt vary
+
 constexpr double kMostly =
     0.7;  // of the iterations of a slow segment; a level 2 sd above the limit has 97 %
 
@@ -60,6 +62,17 @@ class Judge {
     attempt.required = std::expm1(levels_.required);
     attempt.baseline = std::exp(baseline_);
     return baseline_;
+  }
+
+  // The level (logarithm) of an attempt that is too short to be judged, and steady: others are held
+  // against it. Of a longer one its baseline is.
+  std::optional<double> reference() const {
+    if (y_.size() < params_.min_regime || y_.size() >= 2 * params_.min_regime) return {};
+    const double level = level_of(0, y_.size());
+    std::vector<double> off;
+    for (const double y : y_) off.push_back(std::abs(y - level));
+    return median_of(off) <= std::log1p(params_.min_change) / kSteady ? std::optional(level)
+                                                                      : std::nullopt;
   }
 
   // other: the lowest baseline of the other attempts.
@@ -387,14 +400,15 @@ FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& 
   };
   std::map<std::uint32_t, Lowest> by_job;
   for (std::size_t c = 0; c < own.size(); ++c) {
-    if (!own[c]) continue;
+    const std::optional<double> level = own[c] ? own[c] : judges[c].reference();
+    if (!level) continue;
     Lowest& low = by_job[out.attempts[c].job];
-    if (!low.first || *own[c] < *low.first) {
+    if (!low.first || *level < *low.first) {
       low.second = low.first;
-      low.first = own[c];
+      low.first = level;
       low.whose = c;
-    } else if (!low.second || *own[c] < *low.second)
-      low.second = own[c];
+    } else if (!low.second || *level < *low.second)
+      low.second = level;
   }
   for (std::size_t c = 0; c < own.size(); ++c) {
     if (!own[c]) continue;

@@ -168,6 +168,7 @@ std::vector<MemberId> step_logs(const Facts& facts) {
         std::ranges::all_of(span ? others : chosen, [&](const Candidate& other) {
           const bool timed = c.span->first.time_ns && other.span->first.time_ns;
           if (timed) return !overlap(*c.span, *other.span);
+          if (of_earlier_run(c.member->path) != of_earlier_run(other.member->path)) return true;
           if (c.member->attempt && other.member->attempt)
             return *c.member->attempt != *other.member->attempt;
           return c.member->rank == other.member->rank && c.member->host == other.member->host &&
@@ -187,7 +188,8 @@ std::vector<MemberId> step_logs(const Facts& facts) {
   });
   sort_rows(chosen, [&](const Candidate& a, const Candidate& b) {
     const auto key = [&](const Candidate& c) {
-      return std::tuple(c.span->first.time_ns.value_or(0), c.member->attempt.value_or(0),
+      return std::tuple(c.span->first.time_ns.value_or(0), !of_earlier_run(c.member->path),
+                        c.member->attempt.value_or(0),
                         numbered ? numbered_folder(c.member->path).second : 0,
                         c.span->first.iteration.value_or(0), c.member->order);
     };

@@ -56,6 +56,7 @@ struct Document {
   bool (*sniff)(const Head& head);
   // Puts rows; "" or the stable code of a reject.
   std::string (*read)(std::string_view bytes, const MemberRow& member, Reading& reading);
+  bool of_machine = false;  // what a tool prints of the machine on which it runs
 };
 
 struct TextKind {

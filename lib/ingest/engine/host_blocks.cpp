@@ -10,6 +10,7 @@
 
 #include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "line/header_layout.hpp"
 #include "line/trimmed.hpp"
 
 namespace culprit::ingest {
@@ -160,7 +161,7 @@ bool heads_section(std::string_view text, std::string_view name) {
   const bool numbered = name.find('-') != std::string_view::npos ||
                         (name.size() > 3 && isdigit(static_cast<unsigned char>(name.back())) &&
                          isdigit(static_cast<unsigned char>(name[name.size() - 2])));
-  return text[0] != '-' && mark != std::string_view::npos && mark >= kLeastMark && numbered;
+  return mark != std::string_view::npos && mark >= kLeastMark && numbered;
 }
 
 }  // namespace
@@ -187,8 +188,43 @@ CommandHeading command_heading(std::string_view raw) {
   if (rest.starts_with("$ ")) rest.erase(0, 2);  // "### gx-07 $ dcgmi diag -r 4"
   if (command(rest) || device(rest)) return {name, false};
   // "-- gx-07 --" is a rule of prose more often than not.
-  if (!rest.empty() || !marked || text[0] == '-') return {};
-  return {name, true, heads_section(text, name)};
+  const bool section = heads_section(text, name);
+  if (!rest.empty() || !marked || (text[0] == '-' && !section)) return {};
+  return {name, true, section};
+}
+
+bool may_be_asked(std::string_view name) {
+  const auto part_of_name = [](unsigned char c) {
+    return isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+  };
+  return !name.empty() && name.size() <= 253 && isalpha(static_cast<unsigned char>(name[0])) != 0 &&
+         std::ranges::all_of(name, part_of_name) &&
+         std::ranges::any_of(name, [](unsigned char c) { return isdigit(c) != 0; }) &&
+         line::may_name_machine(name);
+}
+
+bool BlockHeadings::take(std::string_view raw) {
+  const std::string_view text = line::trimmed(raw.substr(0, 512));
+  if (rule(text)) {
+    ruled_ = !std::exchange(named_, false);
+    if (ruled_) host_.clear();
+    return true;
+  }
+  if (std::exchange(ruled_, false)) {
+    named_ = true;
+    bare_ = false;
+    host_ = machine(text) ? text : std::string_view();
+    return true;
+  }
+  const CommandHeading heading = command_heading(raw);
+  if (heading.host.empty()) {
+    if (!like_heading(text)) return false;
+    if (!bare_ || !prompted(raw)) host_.clear();
+    return true;
+  }
+  host_ = heading.host;
+  bare_ = heading.bare;
+  return true;
 }
 
 bool prompted(std::string_view raw) {

@@ -16,6 +16,23 @@ struct CommandHeading {
 };
 CommandHeading command_heading(std::string_view raw);
 
+// "gpu-a07", of letters and digits as machines are called; no word of a program.
+bool may_be_asked(std::string_view name);
+
+// Walks the lines of such a text: dshbak's headings, which take three lines, and those above. Below
+// a heading in unknown words nobody says whose a line is.
+class BlockHeadings {
+ public:
+  bool take(std::string_view raw);  // whether the line is a heading, or a part of one
+  const std::string& host() const { return host_; }  // whose the lines below it are; "" not known
+
+ private:
+  bool ruled_ = false;  // a rule was the line before
+  bool named_ = false;  // a name between two rules was
+  bool bare_ = false;   // commands behind prompts follow
+  std::string host_;
+};
+
 // "$ uptime", "# df -h".
 bool prompted(std::string_view raw);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cctype>
+#include <set>
 
 #include <re2/re2.h>
 
@@ -323,9 +324,11 @@ bool output_of_tools(const Head& head) {
 
 // What several commands printed, each below a heading with the machine.
 bool commands(const Head& head) {
-  constexpr int kFirst = 16;  // lines in which the first heading stands
+  constexpr int kFirst = 16;                  // lines in which the first heading stands
+  constexpr std::size_t kFewestSections = 3;  // of machines, where no tool is known by its output
   int headings = 0, lines = 0;
   bool bare = false;
+  std::set<std::string> sections;
   const bool tools = output_of_tools(head);
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
     if (trimmed(text).empty()) return true;
@@ -333,9 +336,11 @@ bool commands(const Head& head) {
     headings += (bare && prompted(text)) ||
                 (!heading.host.empty() && (!heading.bare || (heading.section && tools)));
     bare = heading.bare;
-    return headings < 2 && (headings > 0 || ++lines < kFirst);
+    if (heading.section) sections.insert(heading.host);
+    return headings < 2 && sections.size() < kFewestSections &&
+           (headings > 0 || !sections.empty() || ++lines < kFirst);
   });
-  return headings > 1 && !source_code(head);
+  return (headings > 1 || sections.size() >= kFewestSections) && !source_code(head);
 }
 
 bool configuration(const Head& head) {

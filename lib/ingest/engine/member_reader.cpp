@@ -1,5 +1,7 @@
 #include "ingest/engine/member_reader.hpp"
 
+#include "ingest/engine/machine_sections.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -42,6 +44,11 @@ MemberReader::MemberReader(const Scanner& scanner, MemberSink& sink, Opened open
 void MemberReader::block(std::string_view bytes, const BlockScan& scan) {
   if (text_) text_->block(bytes, scan);
   if (records_) records_->block(bytes);
+}
+
+void MemberReader::sections(std::string_view bytes, MemberRow row) {
+  row.id = id_;
+  read_machine_sections(bytes, row, sink_, scanner_.pack());
 }
 
 std::uint64_t MemberReader::end(MemberRow row, const std::optional<std::string_view>& document) {
@@ -105,6 +112,7 @@ std::uint64_t read_piece(Piece& piece, const Scanner& scanner, MemberSink& sink,
     return piece.blocks.empty() ? reader.end(row, std::nullopt) : reader.end(row, piece.blocks[0]);
   for (const std::string& block : piece.blocks)
     reader.block(block, scanned ? scanner.scan(block, row.text_kind, habit, rules) : BlockScan{});
+  if (scanned && rules && piece.blocks.size() == 1) reader.sections(piece.blocks[0], row);
   return reader.end(row, std::nullopt);
 }
 

@@ -35,6 +35,8 @@ class MemberReader {
   MemberReader(const Scanner& scanner, MemberSink& sink, Opened opened, const MemberRow& row);
   // The next bytes of a text, with their scan if it is scanned.
   void block(std::string_view bytes, const BlockScan& scan);
+  // After the blocks of a text that is here as a whole: what it has of several machines.
+  void sections(std::string_view bytes, MemberRow row);
   // Ends the member. row: with what its end told; document: the bytes of one that is read as a
   // whole, or nothing when they are too many. How many problems were told.
   std::uint64_t end(MemberRow row, const std::optional<std::string_view>& document);

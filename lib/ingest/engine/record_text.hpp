@@ -31,6 +31,7 @@ struct RecordText {
   std::string_view summary;
   bool (*sniff)(const Head& head);
   std::unique_ptr<RecordReader> (*make)(const Head& head);
+  bool of_machine = false;  // what a tool prints of the machine on which it runs
 };
 
 // Checked in order, after the documents and before the text kinds.

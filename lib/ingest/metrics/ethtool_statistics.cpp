@@ -129,7 +129,7 @@ std::unique_ptr<RecordReader> make_ethtool_statistics(const Head& head) {
 }  // namespace
 
 extern const RecordText kEthtoolStatistics;
-constinit const RecordText kEthtoolStatistics{"ethtool-statistics", "ethtool -S",
-                                              sniff_ethtool_statistics, make_ethtool_statistics};
+constinit const RecordText kEthtoolStatistics{
+    "ethtool-statistics", "ethtool -S", sniff_ethtool_statistics, make_ethtool_statistics, true};
 
 }  // namespace culprit::ingest

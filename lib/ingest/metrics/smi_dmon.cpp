@@ -326,6 +326,6 @@ constinit const Recogniser kSmiDmonBlock{
     read_block};
 constinit const RecordText kSmiDmon{"nvidia-smi-dmon",
                                     "nvidia-smi dmon and dcgmi dmon (pmon is skipped)",
-                                    sniff_smi_dmon, make_smi_dmon};
+                                    sniff_smi_dmon, make_smi_dmon, true};
 
 }  // namespace culprit::ingest

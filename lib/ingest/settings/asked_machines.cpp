@@ -28,16 +28,6 @@ std::string setting_named(const std::string& question, const std::string& answer
 
 }  // namespace
 
-bool may_be_asked(std::string_view name) {
-  const auto part_of_name = [](unsigned char c) {
-    return isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
-  };
-  return !name.empty() && name.size() <= 253 && isalpha(static_cast<unsigned char>(name[0])) != 0 &&
-         std::ranges::all_of(name, part_of_name) &&
-         std::ranges::any_of(name, [](unsigned char c) { return isdigit(c) != 0; }) &&
-         line::may_name_machine(name);
-}
-
 void AskedMachines::add(const std::string& question, std::string_view host, std::string_view answer,
                         const Place& place) {
   if (kept_ >= kMostAnswers) return;

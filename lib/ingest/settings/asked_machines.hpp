@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/recogniser.hpp"
 
 namespace culprit::ingest {
 
 inline constexpr std::size_t kFewestAsked = 3;
-
-// "gpu-a07", of letters and digits as machines are called; no word of a program.
-bool may_be_asked(std::string_view name);
 
 // Whether so many of so many answers are what nearly all say.
 constexpr bool nearly_all(std::size_t alike, std::size_t all) {

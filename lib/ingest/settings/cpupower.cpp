@@ -1,4 +1,5 @@
-// cpupower frequency-info: governor, boost and limits of the processors' clock.
+// Governor, driver and limits of the processors' clock: cpupower frequency-info, and what people
+// read from /sys/devices/system/cpu on one machine or many.
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
@@ -14,6 +15,8 @@ Outcome read_cpupower(const TextLine& line, Reading& reading) {
   };
   static const Field kFields[] = {
       {"cpu.governor", R"re(^\s*The governor "(\w+)" may decide)re"},
+      {"cpu.governor",
+       R"(scaling_governor\b.*?[^\w-](performance|powersave|ondemand|conservative|schedutil|userspace)(?:[^\w-]|$))"},
       {"cpu.hardware_limits", R"(^\s*hardware limits: (\S+ [MG]Hz - \S+ [MG]Hz))"},
       {"cpu.driver", R"(^\s*driver: ((?:intel|amd|acpi|cppc)[\w-]+)\s*$)"}};
   for (const Field& field : kFields) {
@@ -26,14 +29,13 @@ Outcome read_cpupower(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kCpupowerWords[] = {
-    "The governor \"", "hardware limits: ", "driver: intel",
-    "driver: amd",     "driver: acpi",      "driver: cppc"};
+    "The governor \"", "scaling_governor", "hardware limits: ", "driver: intel",
+    "driver: amd",     "driver: acpi",     "driver: cppc"};
 
 }  // namespace
 
 extern const Recogniser kCpupower;
-constinit const Recogniser kCpupower{"cpupower",
-                                     "cpupower frequency-info: governor and limits of processors",
-                                     kCpupowerWords, read_cpupower};
+constinit const Recogniser kCpupower{
+    "cpupower", "cpupower frequency-info, scaling_governor of /sys", kCpupowerWords, read_cpupower};
 
 }  // namespace culprit::ingest

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include <re2/re2.h>
+
 #include "ingest/engine/setting_lines.hpp"
 #include "model/contains.hpp"
 
@@ -17,8 +19,14 @@ constexpr std::array<std::string_view, 6> kModules{"nvidia_peermem", "nv_peer_me
 std::string_view first_word(std::string_view line) { return line.substr(0, line.find(' ')); }
 
 bool sniff(const Head& head) {
+  // "nvidia_uvm 4841472 16", "mlx5_core 2211840 1 mlx5_ib": what grep took, without the heading.
+  static const re2::RE2 kModule(R"(\w+ +\d+ +\d+(?: +[\w,]+)?\s*)");
   const std::string_view top = head.bytes.substr(0, 64);
-  return top.starts_with("Module ") && contains(top, "Size") && contains(top, "Used by");
+  if (top.starts_with("Module ") && contains(top, "Size") && contains(top, "Used by")) return true;
+  return (contains(top, "nvidia") || contains(top, "mlx5")) &&
+         every_line_fits(head, [](std::string_view text) {
+           return re2::RE2::FullMatch({text.data(), text.size()}, kModule);
+         });
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -47,7 +55,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kLsmod;
-constinit const Document kLsmod{"lsmod", "lsmod: which modules of GPUs and NICs are loaded",
-                                kSettingBytes, sniff, read};
+constinit const Document kLsmod{
+    "lsmod", "lsmod: which modules of GPUs and NICs are loaded", kSettingBytes, sniff, read, true};
 
 }  // namespace culprit::ingest

@@ -157,7 +157,8 @@ std::string read_packages(std::string_view bytes, const MemberRow& member, Readi
 
 extern const Document kPackages;
 constinit const Document kPackages{
-    "packages", "dpkg -l, rpm -qa, pip freeze, pip list: versions of drivers and libraries",
-    kSettingBytes, sniff_packages, read_packages};
+    "packages",    "dpkg -l, rpm -qa, pip freeze, pip list: versions of drivers and libraries",
+    kSettingBytes, sniff_packages,
+    read_packages, true};
 
 }  // namespace culprit::ingest

@@ -10,6 +10,7 @@
 #include "ingest/training/progress_line.hpp"
 #include "ingest/training/rank_parts.hpp"
 #include "ingest/training/step_counter.hpp"
+#include "ingest/training/step_time_unit.hpp"
 #include "model/contains.hpp"
 #include "rules/guarded_pattern.hpp"
 #include "rules/step_parts.hpp"
@@ -30,10 +31,10 @@ bool read_elsewhere(std::string_view text) {
 // Milliseconds in one of the unit, "ms" or "s" in whatever letters.
 double to_ms(const std::string& unit) { return unit[0] == 'm' || unit[0] == 'M' ? 1 : 1e3; }
 
-// How long a step took, as far as the line says so in words of a step.
-std::optional<double> step_took(std::string_view text) {
-  // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
-  // the start, unless it is in ms.
+// How long a step took, as far as the line says so in words of a step. Without a unit, in the name
+// or after the number, it goes to `bare`.
+std::optional<double> step_took(std::string_view text, std::optional<double>& bare) {
+  // A bare "time" is mostly the time since the start, unless it is in ms.
   static const rules::GuardedPattern kTook(
       R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
   // "iter 4.06s": a unit, where a count has none.
@@ -62,7 +63,9 @@ std::optional<double> step_took(std::string_view text) {
   if (kTook.found_in(text, pairs, &of_name, &took, &unit)) {
     if (unit.empty()) unit = of_name;
     const auto value = printed_number(took, odd);
-    return value && !unit.empty() ? std::optional(to_ms(unit) * *value) : std::nullopt;
+    if (value && !unit.empty()) return to_ms(unit) * *value;
+    bare = value;
+    return std::nullopt;
   }
   if (kUnitInName.found_in(text, pairs, &unit, &each)) return to_ms(unit) * each;
   if (kUnitIsName.found_in(text, pairs, &unit, &each)) return to_ms(unit) * each;
@@ -79,8 +82,13 @@ std::optional<double> step_took(std::string_view text) {
 
 // The figures of the line; of a step without a loss, or on a line without a time, they add up to
 // how long it took. Else the times of the lines are exacter.
-void add_took(std::string_view text, bool has_loss, ProgressRow& row) {
-  row.iteration_ms = step_took(text);
+void add_took(std::string_view text, bool has_loss, ProgressRow& row, Reading& reading) {
+  std::optional<double> bare;
+  row.iteration_ms = step_took(text, bare);
+  if (bare && row.iteration)
+    if (const double unit = reading.keep<StepTimeUnit>().to_ms(*row.iteration, row.time, *bare);
+        unit > 0)
+      row.iteration_ms = unit * *bare;
   if (!row.iteration_ms && (!has_loss || row.time.clock == Clock::none))
     row.iteration_ms = step_of_parts(text);
 }
@@ -137,7 +145,7 @@ Outcome read_counted(const TextLine& line, Reading& reading) {
   if (reading.steps_told && !counter.found()) return {};
   ProgressRow row = progress_row(line, "generic");
   if (!read_any_loss(text, row) || rules::tells_of_other_work(text)) return {};
-  add_took(text, true, row);
+  add_took(text, true, row, reading);
   const bool odd = row.loss_nan || row.grad_norm_nan;
   const std::vector<ProgressRow> rows = counter.count(counted_line(text), std::move(row));
   for (const ProgressRow& one : rows) put_progress(one, reading);
@@ -160,7 +168,7 @@ Outcome read_loop(const TextLine& line, Reading& reading) {
   const bool has_loss = read_any_loss(text, row);
   row.iteration = step;
   if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
-  add_took(text, has_loss, row);
+  add_took(text, has_loss, row, reading);
   if (!has_loss && !row.iteration_ms && !counts_on(row)) return {};
   put_progress(row, reading);
   keep_figures(line, step, reading);

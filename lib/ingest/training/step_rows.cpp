@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kMostSlots = 200'000;  // names in one member
 constexpr std::size_t kMostOwners = 1'000'000;
-constexpr int kVotes = 3;  // records in a row that must agree on a unit
 
 }  // namespace
 
@@ -114,26 +113,6 @@ bool StepRows::tells_of_step(const StepRow& row) const {
          any([](const Slot& slot) { return slot.part; });
 }
 
-// "step_time": 0.41 or 410? Two records tell how long a step took. Three that agree settle it for
-// the file; a value that fits neither leaves it open. A wait between steps makes the difference
-// longer than the value, never a thousand times shorter.
-double StepRows::unit_of(const StepRow& row, double iteration_time) {
-  if (to_ms_ == 0 && row.time.clock != Clock::none && time_before_.clock == row.time.clock &&
-      step_before_ != kNoValue && row.step > step_before_ && row.time.ns > time_before_.ns &&
-      iteration_time > 0) {
-    const double steps = static_cast<double>(row.step) - static_cast<double>(step_before_);
-    const double ratio = (static_cast<double>(row.time.ns) - static_cast<double>(time_before_.ns)) /
-                         1e6 / steps / iteration_time;
-    double unit = 0;
-    for (const double one : {1e3, 1.0, 1e-3})
-      if (ratio > one * 0.3 && ratio < one * 30) unit = one;
-    votes_ = unit != 0 && unit == candidate_ ? votes_ + 1 : unit != 0;
-    candidate_ = unit;
-    if (votes_ >= kVotes) to_ms_ = unit;
-  }
-  return to_ms_;
-}
-
 void StepRows::progress(const StepRow& row, const Place& place, Reading& reading) {
   const StepRow::Cell* best[4] = {};
   int grade[4] = {};
@@ -150,12 +129,11 @@ void StepRows::progress(const StepRow& row, const Place& place, Reading& reading
   ProgressRow out;
   if (took != nullptr) {
     double to_ms = slots_[took->slot].figure.to_ms;
-    if (to_ms == 0) to_ms = unit_of(row, took->value);
+    if (to_ms == 0) to_ms = unit_.to_ms(row.step, row.time, took->value);
     if (to_ms != 0 && std::isfinite(took->value) && took->value >= 0)
       out.iteration_ms = took->value * to_ms;
   }
-  step_before_ = row.step;
-  time_before_ = row.time;
+  unit_.pass(row.step, row.time);
   if (loss == nullptr && took == nullptr) return;
   out.place = place;
   out.time = row.time;

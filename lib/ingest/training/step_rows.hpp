@@ -14,6 +14,7 @@
 #include "ingest/engine/recogniser.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "ingest/training/step_names.hpp"
+#include "ingest/training/step_time_unit.hpp"
 
 namespace culprit::ingest {
 
@@ -73,7 +74,6 @@ class StepRows {
   };
   std::uint32_t owner_of(const StepRow& row);
   void progress(const StepRow& row, const Place& place, Reading& reading);
-  double unit_of(const StepRow& row, double iteration_time);
   bool tells_of_step(const StepRow& row) const;
 
   std::string framework_;
@@ -87,11 +87,7 @@ class StepRows {
   Clock last_clock_ = Clock::none;
   std::uint32_t last_owner_id_ = 0xffffffff;
   std::unordered_map<std::uint64_t, SeriesBook::Index> indices_;  // by owner and slot
-  // The unit of an iteration time whose name does not tell it: steps and times of the records do.
-  std::int64_t step_before_ = kNoValue;
-  Timestamp time_before_;
-  double to_ms_ = 0, candidate_ = 0;
-  int votes_ = 0;
+  StepTimeUnit unit_;  // of an iteration time whose name does not tell it
 };
 
 }  // namespace culprit::ingest
