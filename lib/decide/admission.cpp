@@ -367,13 +367,18 @@ Why started_again(const Setting& s, const Finding& word, CauseKind) {
 // cause.
 Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind kind) {
   constexpr Nanoseconds kClear = 2 * kSecond;
+  // A machine breaks whenever it does; what its processes say of it is theirs.
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  if (kind == CauseKind::machine && (line == nullptr || line->speaker != Speaker::job))
+    return std::nullopt;
   const auto said_before = [&](const Finding& asked) {
-    if (!f.start)
-      return kind == CauseKind::crash && ((behind_in_log(asked, f) && !begins_anew(s, f, asked)) ||
-                                          crashed_behind(s, f, asked));
     // In another file the word must be that of whoever runs the job.
     const bool of_scheduler =
         asked.traits.has_any({Trait::scheduler_ended, Trait::preempted, Trait::time_limit});
+    const bool crash = kind == CauseKind::crash;
+    if (!f.start)
+      return ((crash || of_scheduler) && behind_in_log(asked, f) && !begins_anew(s, f, asked)) ||
+             (crash && crashed_behind(s, f, asked));
     if (s.moments.fails_new_start(f, asked)) return false;
     return (of_scheduler && *asked.start + asked.uncertainty + kClear < *f.start - f.uncertainty) ||
            (*asked.start <= *f.start && behind_in_log(asked, f));
@@ -525,7 +530,8 @@ constexpr Objection kToOrder[] = {
      started_again},
     {"came up while processes were being stopped from outside",
      Exclusion::after_failure,
-     {CauseKind::program, CauseKind::device_or_program, CauseKind::crash, CauseKind::environment},
+     {CauseKind::program, CauseKind::device_or_program, CauseKind::crash, CauseKind::environment,
+      CauseKind::network, CauseKind::machine},
      asked_to_stop_before},
     {"came after the scheduler had ended the job", Exclusion::after_failure, kAll, behind_the_word},
     {"came after the first failure", Exclusion::after_failure, kAll, after_first_sign},

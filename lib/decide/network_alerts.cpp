@@ -66,6 +66,16 @@ bool only_by_its_moment(const Cause& c) {
   });
 }
 
+// A switch that failed, by its own word or its manager's, as the links did.
+std::string failed_switch(const Walk& w, const Cause& c) {
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.analysis == Analysis::classify && f.role == Role::root &&
+        f.subject.kind == SubjectKind::network_switch && f.start && c.start &&
+        std::abs(*f.start - *c.start) <= w.params.same_moment + f.uncertainty)
+      return f.subject.id;
+  return "";
+}
+
 }  // namespace
 
 Answer network_alerts(Walk& w) {
@@ -107,7 +117,8 @@ Answer network_alerts(Walk& w) {
     v.action = Action::repair;
     v.precision = Precision::group;
     const std::string below = switch_below_which_all(w, hosts);
-    const std::string named = below.empty() ? switch_of(w, hosts) : below;
+    std::string named = below.empty() ? switch_of(w, hosts) : below;
+    if (named.empty()) named = failed_switch(w, *c);
     target(
         v,
         {SubjectKind::network_switch, named.empty() ? "network of " + joined(c->hosts, 3) : named},

@@ -156,7 +156,9 @@ std::optional<Text> Surroundings::unrelated(const Finding& f) const {
   if (!placed && f.alerts.empty() && !line->names_trainer && rate != rates_.end() &&
       rate->second.scattered)
     return say(Phrase::printed_at_other_times);
-  if (line->speaker == Speaker::service) return say(Phrase::service_not_job);
+  // What runs on a switch is the switch.
+  if (line->speaker == Speaker::service && f.subject.kind != SubjectKind::network_switch)
+    return say(Phrase::service_not_job);
   if (!incident_.any_training_output) return std::nullopt;
   // A service that stopped answering and has not come back has no moment, but a beginning; without
   // one it may be of any day, and a job that shows no trouble had none of it.

@@ -91,7 +91,8 @@ char field_of_key(std::string_view key) {
        {"caller", 'K'},    {"component", 'K'},  {"module", 'K'},  {"role", 'K'},
        {"job", 'K'},       {"jobid", 'K'},      {"job_id", 'K'},  {"run", 'K'},
        {"app", 'K'},       {"service", 'K'},    {"cluster", 'K'}, {"pod", 'K'},
-       {"container", 'K'}, {"gpu", 'K'},        {"device", 'K'},  {"src", 'K'}});
+       {"container", 'K'}, {"gpu", 'K'},        {"device", 'K'},  {"src", 'K'},
+       {"unit", 'K'},      {"namespace", 'K'},  {"region", 'K'},  {"filename", 'K'}});
   const std::string name = lower(key);
   const auto found = std::ranges::find(kKeys, std::string_view(name), &Key::word);
   return found == kKeys.end() ? '\0' : found->field;
@@ -213,6 +214,8 @@ class FieldReader {
           !std::ranges::all_of(value, host_char))
         return false;
       out_.host = value;
+    } else if (key == "cluster") {
+      out_.cluster = value;
     }
     in_ = p;
     put(kind);

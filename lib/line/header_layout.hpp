@@ -35,7 +35,7 @@ struct Header {
   std::array<std::uint16_t, HeaderLayout::kMost + 1> ends{};  // of each field, in the text
   std::size_t size = 0;                                       // fields
   Timestamp time;
-  std::string_view host;
+  std::string_view host, cluster;
   std::optional<std::int64_t> rank, number;
 
   std::string_view view() const { return {fields.data(), size}; }

@@ -743,6 +743,7 @@ bool peel_layout(Cursor& c, const HeaderLayout& layout, Prefix& prefix) {
       case HeaderNumber::task: prefix.task = header.number; break;
       case HeaderNumber::unknown: break;
     }
+  prefix.cluster = std::string(header.cluster);
   prefix.stream = std::string(header.host);
   if (const auto number = header.rank ? header.rank : header.number)
     prefix.stream += fmt::format("/{}", *number);
@@ -848,13 +849,17 @@ void note_sel_time(std::string_view text, Prefix& prefix) {
   keep_time(prefix, stamp);
 }
 
-// "  794 | 01.11.2025 08:03:35 | loss 2.516": a table that a logger prints. Its columns stay.
+// "  794 | 01.11.2025 08:03:35 | loss 2.516", "71203,2025-02-19 16:47:20,Critical": rows of tables
+// that begin with their number. The columns stay.
 void note_time_behind_number(std::string_view text, Prefix& prefix) {
   Cursor p{text};
   p.spaces();
-  if (!p.number() || !p.take(" | ")) return;
+  if (!p.number()) return;
+  const bool bar = p.take(" | ");
+  if (!bar && !p.take(",") && !p.take(";")) return;
   Timestamp stamp;
-  if (parse_iso(p.rest(), stamp) > 0 || parse_loose(p.rest(), stamp).sure) keep_time(prefix, stamp);
+  if (parse_iso(p.rest(), stamp) > 0 || (bar && parse_loose(p.rest(), stamp).sure))
+    keep_time(prefix, stamp);
 }
 
 bool peel_habit(Cursor& c, Habit habit, Prefix& prefix) {
@@ -1061,10 +1066,9 @@ void peel(std::string_view raw, Habit habit, Line& line) {
   if (const std::size_t bar = bar_end(text);
       bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos)
     text.remove_prefix(bar);
-  if (contains(text.substr(0, 12), " | ")) {
-    note_sel_time(text, line.prefix);
-    if (line.prefix.time.clock == Clock::none) note_time_behind_number(text, line.prefix);
-  }
+  if (contains(text.substr(0, 12), " | ")) note_sel_time(text, line.prefix);
+  if (line.prefix.time.clock == Clock::none && text.substr(0, 12).find_first_of("|,;") != text.npos)
+    note_time_behind_number(text, line.prefix);
   Cursor c{text};
   for (int depth = 0; depth < 12; ++depth) {
     if (c.peek() == '{') {

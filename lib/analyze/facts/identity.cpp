@@ -886,7 +886,13 @@ class Resolution {
     for (const EventRow& e : facts_.events)
       if (const std::string cluster = detail_of(e, "cluster"); !cluster.empty() && e.host)
         hosts[cluster].insert(names_.canonical(*e.host));
-    if (hosts.size() < 2) return;
+    std::set<std::string> said;  // of the job, by its own environment
+    for (const ConfigRow& row : facts_.configs)
+      if (row.name == "slurm.cluster")
+        said.insert(row.value);
+      else if (row.name == "topo.cluster")
+        hosts[row.value];
+    if (hosts.empty() || said.size() > 1 || hosts.size() + said.size() < 2) return;
     std::set<Host> of_job;
     for (const auto& [rank, row] : ranks_)
       if (row.host) of_job.insert(*row.host);
@@ -900,11 +906,12 @@ class Resolution {
           facts_.members, [&](const MemberRow& m) { return has_word(m.path, of_cluster.first); });
       by_votes[static_cast<std::size_t>(of_it + named)].push_back(of_cluster.first);
     }
-    const auto& [votes, own] = *by_votes.rbegin();
-    if (votes == 0 || own.size() > 1) return;
+    const auto& [votes, most] = *by_votes.rbegin();
+    if (said.empty() && (votes == 0 || most.size() > 1)) return;
+    const std::string own = said.empty() ? most.front() : *said.begin();
     for (EventRow& e : facts_.events)
       if (const std::string cluster = detail_of(e, "cluster");
-          !cluster.empty() && cluster != own.front() && e.host)
+          !cluster.empty() && cluster != own && e.host)
         e.host = in_cluster(names_.canonical(*e.host), cluster);
   }
 

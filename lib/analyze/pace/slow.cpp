@@ -33,10 +33,17 @@ struct Lead {
   Text advice;
   std::vector<Evidence> evidence;
   std::vector<std::string> findings;
-  std::set<std::string> entities;  // whose metrics stand out
-  std::size_t crowd = 0;           // the others like them
+  std::set<std::string> entities;    // whose metrics stand out
+  std::vector<std::string> besides;  // further metrics of them
+  std::optional<Text> fault;         // that the machine reports as well
+  std::size_t crowd = 0;             // the others like them
   std::size_t held = 0;  // of them, known by what holds a device down, no effect of waiting
 };
+
+// As many as a sentence holds.
+std::span<const std::string> first_of(const std::vector<std::string>& names) {
+  return std::span(names).first(std::min<std::size_t>(names.size(), 3));
+}
 
 std::string id_of(const MetricOutlier& o) {
   return fmt::format("outliers/{}/{}", o.metric, o.outlier.entity);
@@ -292,6 +299,10 @@ class Joined {
     f.scope = Scope::host_local;
     f.advice = best.advice;
     slow.reason = best.reason;
+    if (!best.besides.empty())
+      slow.reason +=
+          say(Phrase::metrics_besides, fmt::format("{}", fmt::join(first_of(best.besides), ", ")));
+    if (best.fault) slow.reason += say(Phrase::and_fault, *best.fault);
     slow.hardware = best.metric || best.event || best.same_work;
     slow.event_only = best.event && !best.metric && !best.own_work;
     f.why =
@@ -471,6 +482,8 @@ class Joined {
           known->confidence, known->own_work ? confidence::kSlowOwnWork : confidence::kSlowByParts);
       if (!known->metric && !(known->reason == reason))
         known->reason += say(Phrase::and_metric_of, o.outlier.entity, reason);
+      else if (known->metric)
+        known->besides.push_back(o.metric);
     }
     if (!own_times) known->metric = true;
     if (known->entities.insert(o.outlier.entity).second && o.known->slows) ++known->held;
@@ -515,6 +528,7 @@ class Joined {
             std::max(known->confidence,
                      known->own_work ? confidence::kSlowOwnWork : confidence::kSlowEventToo);
       }
+      if (known->metric && !known->fault) known->fault = c.title;
       known->event = true;
       known->findings.push_back(c.id);
       known->evidence.insert(known->evidence.end(), c.evidence.begin(),

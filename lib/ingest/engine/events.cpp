@@ -73,12 +73,12 @@ static void add_detail(std::string& detail, std::string_view name, std::string_v
 }
 
 // Which program of the machine spoke, and of which cluster the machine is.
-static void add_speaker(const line::Prefix& prefix, std::string& detail) {
+static void add_speaker(const line::Prefix& prefix, std::string_view cluster, std::string& detail) {
   constexpr std::size_t kLongest = 60;
   const std::string_view unit = prefix.kernel ? std::string_view("kernel") : prefix.unit;
   if (!unit.empty()) add_detail(detail, "unit", unit.substr(0, kLongest));
-  if (!prefix.cluster.empty())
-    add_detail(detail, "cluster", std::string_view(prefix.cluster).substr(0, kLongest));
+  if (!prefix.cluster.empty()) cluster = prefix.cluster;
+  if (!cluster.empty()) add_detail(detail, "cluster", cluster.substr(0, kLongest));
 }
 
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading) {
@@ -124,7 +124,7 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
       continue;
     add_detail(row.detail, key, value.substr(0, 200));
   }
-  add_speaker(line.line.prefix, row.detail);
+  add_speaker(line.line.prefix, reading.current_cluster, row.detail);
   if (row.code && *row.code >= 144 && *row.code <= 150 &&
       match.event_class.rfind("gpu_xid/", 0) == 0)
     if (const auto decode = rules::decode_nvlink5(*row.code, line.line.message, {})) {

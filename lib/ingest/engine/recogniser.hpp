@@ -55,6 +55,7 @@ struct Reading {
   std::string_view above = {};  // what stands before the line that is read, as far as it is at hand
   std::string current_host =
       {};  // output of many machines in one text: whose the lines below a heading or a prompt are
+  std::string current_cluster = {};  // of the machine, as the heading of an export labels it
 
   // Whose a line is, as far as the text says it.
   std::optional<Host> host_of(const line::Prefix& prefix) const {

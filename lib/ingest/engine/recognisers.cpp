@@ -16,8 +16,8 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
     kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings,
-    kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kSinfo, kKubernetesConditions,
-    kSwitchPorts, kSwitchMtus, kLabelledRows;
+    kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames, kSinfo,
+    kKubernetesConditions, kSwitchPorts, kSwitchMtus, kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
@@ -116,6 +116,7 @@ constexpr const Recogniser* kAll[] = {
     &kSmiDmonBlock,
     &kErrorLine,
     &kClockLines,
+    &kClusterNames,
     &kLoadLines,
     &kNameLines,
     &kScontrol,

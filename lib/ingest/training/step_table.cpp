@@ -5,6 +5,7 @@
 // columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an
 // export that is not thinned out they repeat the value, and they are not read.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -21,6 +22,7 @@
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
+#include "ingest/engine/network_rows.hpp"
 #include "model/csv_cursor.hpp"
 #include "model/number.hpp"
 #include "rules/metrics.hpp"
@@ -228,6 +230,13 @@ bool known_columns(const Layout& layout) {
          }) >= kLeast;
 }
 
+// A column of sentences makes a record of what happened, whatever numbers stand beside.
+bool tells_in_words(std::string_view column) {
+  return contains(
+      std::array<std::string_view, 6>{"message", "msg", "description", "event", "text", "details"},
+      std::string_view(lower(column)));
+}
+
 bool sniff_step_table(const Head& head) {
   if (contains(head.bytes, ",Asserted")) return false;  // what a machine's controller recorded
   const std::string_view base = head.base();
@@ -280,7 +289,8 @@ bool sniff_step_table(const Head& head) {
           else
             number = number || (metric_number(cell, value, unit) && is_unit(unit));
           // Under another name it may be a log whose records are rows.
-          prose = prose || (!named && role != KeyRole::time && contains(trimmed(cell), ' '));
+          prose = prose || ((!named || tells_in_words(layout.columns[i].name)) &&
+                            role != KeyRole::time && contains(trimmed(cell), ' '));
         });
     good += closed && !prose && axis && number &&
             count_cells(line, layout.separator) == layout.columns.size();

@@ -1,0 +1,98 @@
+// Why the accused machine did what the verdict says, by its own kernel or controller: it restarted,
+// and an uncorrectable memory error stands in its event log; a GPU is slow, and a fan has failed.
+// A controller's clock may be of another zone than the job's.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "decide/ledger.hpp"
+#include "decide/walk.hpp"
+#include "rules/step_parts.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+constexpr std::size_t kMostRecords = 2;
+constexpr Nanoseconds kAround = 15 * kMinute;  // a machine restarts, and its controller notes why
+
+// The one machine that all targets are parts of.
+std::optional<Host> only_machine(const Verdict& v) {
+  std::set<Host> out;
+  for (const Target& t : v.targets)
+    if (t.subject.kind == SubjectKind::host || t.subject.kind == SubjectKind::gpu ||
+        t.subject.kind == SubjectKind::nic)
+      out.insert(machine_of(t.subject));
+  return out.size() == 1 ? std::optional(*out.begin()) : std::nullopt;
+}
+
+// Whole half-hours apart, as zones are; 0: at the same time. Nothing: at another time.
+std::optional<Nanoseconds> zone_between(Nanoseconds a, Nanoseconds b) {
+  constexpr Nanoseconds kZone = 30 * kMinute, kWidest = 14 * kHour;
+  constexpr Nanoseconds kExact = 5 * kMinute;  // clocks of controllers are set by hand
+  if (std::abs(a - b) <= kAround) return 0;
+  if (std::abs(a - b) > kWidest) return std::nullopt;
+  const Nanoseconds off = ((a - b) % kZone + kZone) % kZone;
+  if (std::min(off, kZone - off) > kExact) return std::nullopt;
+  return (a - b + (off > kZone / 2 ? kZone - off : -off));
+}
+
+// A fault by the machine's own word, and not what came of one.
+bool says_itself(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return line != nullptr && line->speaker == Speaker::machine && !f.traits.has(Trait::restarted);
+}
+
+// The same in other words: of one class, or of one device.
+bool same_fault(const Finding& a, const Finding& b) {
+  return a.event_class == b.event_class ||
+         (a.symptom == b.symptom && a.subject.kind == SubjectKind::gpu);
+}
+
+bool explains(const Finding& f, const Host& host, bool slow) {
+  if (f.analysis != Analysis::classify || f.hearsay || f.host != host || f.role != Role::root ||
+      f.cause != CauseKind::machine || (f.origin != Origin::kernel && f.origin != Origin::bmc))
+    return false;
+  return slow ? f.severity >= Severity::warning &&
+                    rules::made_longer_by(rules::StepPart::compute, f.symptom)
+              : f.severity == Severity::critical;
+}
+
+}  // namespace
+
+void tell_machine_records(Walk& w) {
+  Verdict& v = w.verdict;
+  const std::optional<Host> host = only_machine(v);
+  const bool slow = v.action == Action::mitigate;
+  if (!host || !v.start || (!slow && v.action != Action::isolate && v.action != Action::checks))
+    return;
+  const auto& because = v.targets.front().because;
+  const auto head = std::ranges::find_if(w.incident.findings, [&](const Finding& f) {
+    return !because.empty() && f.id == because.front();
+  });
+  if (head == w.incident.findings.end() || says_itself(*head)) return;
+  // Of the same time rather than of another zone; of these the first: what follows may follow from
+  // it.
+  std::map<std::tuple<bool, Nanoseconds, std::string>, const Finding*> found;
+  for (const Finding& f : w.incident.findings)
+    if (explains(f, *host, slow) && f.start && !same_fault(f, *head))
+      if (const auto zone = zone_between(*f.start, *v.start);
+          zone && (*zone == 0 ? f.outcome == Outcome::fired : !slow))
+        found.emplace(std::tuple(*zone != 0, *f.start, f.event_class), &f);
+  Text records;
+  std::set<std::string> told;
+  for (const auto& [key, f] : found) {
+    if (told.size() >= kMostRecords || !told.insert(f->event_class).second) continue;
+    Text when = at(f->start);
+    if (std::get<bool>(key))
+      when += say(Phrase::clock_of_another_zone,
+                  human_duration(std::abs(*zone_between(*f->start, *v.start))));
+    const Text record = say(Phrase::record_at, inside(f->title), when);
+    records = told.size() == 1 ? record : say(Phrase::and_record, records, record);
+  }
+  if (!told.empty()) v.summary += say(Phrase::machine_recorded, *host, records);
+}
+
+}  // namespace culprit::decide

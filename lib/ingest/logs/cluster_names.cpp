@@ -1,0 +1,58 @@
+// Which cluster a log is of, where somebody says so: the labels above an export of a log store, the
+// environment of the job. Names of machines recur in other clusters.
+//
+//   # loki export {cluster="west",host="node013"}          SLURM_CLUSTER_NAME=east
+#include <set>
+#include <string>
+
+#include <re2/re2.h>
+
+#include "ingest/engine/recogniser.hpp"
+#include "line/trimmed.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+// Of which clusters the lines of a log are.
+class ClustersOfLog final : public Kept {
+ public:
+  void finish(Reading&) override {}
+  void add(const std::string& name, const Place& place, Reading& reading) {
+    if (seen_.size() < kMost && seen_.insert(name).second)
+      reading.sink.put(ConfigRow{place, "topo.cluster", name});
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1000;
+  std::set<std::string> seen_;
+};
+
+Outcome read_cluster(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kLabel(R"re([{,]\s*cluster(?:_name)?\s*[:=]+~?\s*"([\w.-]{1,60})")re"),
+      kOfJob(R"(\bSLURM_CLUSTER_NAME=([\w.-]{1,60}))");
+  const re2::StringPiece text(line.raw.data(), line.raw.size());
+  std::string name = line.line.prefix.cluster;
+  const bool heading =
+      name.empty() && line::remark(line.raw) && re2::RE2::PartialMatch(text, kLabel, &name);
+  if (heading) reading.current_cluster = name;
+  if (!name.empty()) {
+    reading.keep<ClustersOfLog>().add(name, line.place, reading);
+    return {heading};
+  }
+  if (!re2::RE2::PartialMatch(text, kOfJob, &name)) return {};
+  reading.sink.put(ConfigRow{line.place, "slurm.cluster", name});
+  return {true};
+}
+
+constexpr std::string_view kClusterWords[] = {"cluster=\"", "cluster_name=\"",
+                                              "slurm_cluster_name="};
+
+}  // namespace
+
+extern const Recogniser kClusterNames;
+constinit const Recogniser kClusterNames{"cluster-names",
+                                         "which cluster a log is of: labels of an export, SLURM_*",
+                                         kClusterWords, read_cluster};
+
+}  // namespace culprit::ingest
