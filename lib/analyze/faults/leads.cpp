@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/programs.hpp"
 #include "analyze/facts/step_lines.hpp"
 
 #include "model/confidence.hpp"
@@ -71,7 +72,9 @@ std::map<std::string, LineKind> kinds_of(const Facts& facts, const LeadParams& p
   const auto step = last_step(facts);
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (!e.rule.empty() || !facts.counts(m) || before_job(facts, e)) continue;
+    if (!e.rule.empty() || !facts.counts(m) || before_job(facts, e) ||
+        serves_others(detail_of(e, "unit")))
+      continue;
     LineKind& kind = kinds[kind_name(e)];
     kind.rows.push_back(&e);
     if (e.host) kind.hosts.insert(*e.host);

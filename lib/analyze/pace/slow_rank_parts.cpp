@@ -299,11 +299,6 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   }
   const Rank first = by.order[0]->rank;
   result.answer = SlowPartsAnswer::nobody;
-  if (accused * result.readings < params.least) {
-    result.answer = SlowPartsAnswer::not_enough;
-    result.why = say(Phrase::too_few_inside, result.readings);
-    return result;
-  }
   if (waits && waits_no_less(by, result.against_outside)) {
     result.why = say(Phrase::waits_no_less, first);
     return result;
@@ -313,6 +308,13 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   result.excess_ms = median_of(leads);
   if (result.against_outside && !explains_iterations(first, typical, params, result)) return result;
 
+  // Few readings say enough where they are what the slow steps take longer, and all others wait.
+  if (accused * result.readings < params.least &&
+      !(waits && result.all.size() >= params.many && result.explains >= params.few_explain)) {
+    result.why = say(Phrase::too_few_inside, result.readings);
+    result.answer = SlowPartsAnswer::not_enough;
+    return result;
+  }
   result.answer = SlowPartsAnswer::ranks;
   for (std::size_t i = 0; i < accused; ++i) result.ranks.push_back(by.order[i]->rank);
   sort_rows(result.ranks);

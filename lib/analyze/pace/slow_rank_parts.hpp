@@ -64,6 +64,7 @@ struct SlowPartsParams {
   // most this share of what the part alone does.
   double complement = 0.25;
   double least_explained = 0.3;  // of the iteration's excess
+  double few_explain = 0.7;      // ... of fewer readings than `least`
   double most_accused = 0.34;    // share of the ranks: above, nobody stands out
 };
 

@@ -6,6 +6,7 @@
 
 #include <re2/re2.h>
 
+#include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/setting_lines.hpp"
 #include "model/contains.hpp"
 
@@ -23,10 +24,14 @@ bool sniff(const Head& head) {
   static const re2::RE2 kModule(R"(\w+ +\d+ +\d+(?: +[\w,]+)?\s*)");
   const std::string_view top = head.bytes.substr(0, 64);
   if (top.starts_with("Module ") && contains(top, "Size") && contains(top, "Used by")) return true;
-  return (contains(top, "nvidia") || contains(top, "mlx5")) &&
-         every_line_fits(head, [](std::string_view text) {
-           return re2::RE2::FullMatch({text.data(), text.size()}, kModule);
-         });
+  bool of_several = false;  // machines, whose parts are cut apart elsewhere
+  return (contains(head.bytes, "nvidia") || contains(head.bytes, "mlx5")) &&
+         setting_share(head, 50,
+                       [&](std::string_view text) {
+                         of_several = of_several || !command_heading(text).host.empty();
+                         return re2::RE2::FullMatch({text.data(), text.size()}, kModule);
+                       }) &&
+         !of_several;
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {

@@ -189,7 +189,8 @@ constexpr std::string_view kStepTimeWords[] = {
     "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it", "data_time",  "data_s=",    "data_ms",
     "data_wait", "data_load", "dataload", "fwd_bwd",  "fwd+bwd",    "fwd_ms",     "fwd_time",
     " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce",
-    "(data ",    " fwd 0",    " fwd 1",   " bwd 0",   " bwd 1"};
+    "(data ",    " fwd 0",    " fwd 1",   " bwd 0",   " bwd 1",     "step_ms=",   "step_ms:",
+    "step_time", "iter_ms=",  "iter_ms:", "iter_time"};
 
 // It must name its step.
 constexpr std::string_view kOfSteps[] = {"step", "iter", "it ", "it="};
