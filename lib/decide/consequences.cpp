@@ -68,6 +68,38 @@ void look(const Families& families, const Finding& f, Parent& best) {
   }
 }
 
+// What an exception of any kind was raised for: the line with a reason that stands just above it in
+// the same log, of the same rank. Programs catch an error and raise their own, which says where.
+class Reasons {
+ public:
+  explicit Reasons(const std::vector<const Finding*>& candidates) {
+    for (const Finding* f : candidates)
+      if (f->role == Role::root && f->severity == Severity::critical && !of_any(*f))
+        for (const Evidence& e : f->evidence) lines_.emplace(std::pair(e.member, e.line), f);
+  }
+
+  const Finding* of(const Finding& f) const {
+    const Finding* out = nullptr;
+    if (!of_any(f)) return out;
+    for (const Evidence& e : f.evidence) {
+      const auto behind = lines_.lower_bound(std::pair(e.member, e.line));
+      if (behind == lines_.begin()) return nullptr;
+      const auto& [place, reason] = *std::prev(behind);
+      if (place.first != e.member || e.line - place.second > kAbove || reason->ranks != f.ranks)
+        return nullptr;
+      out = reason;
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::uint64_t kAbove = 12;  // lines of a traceback between the two
+
+  static bool of_any(const Finding& f) { return f.traits.has(Trait::any_exception); }
+
+  std::map<std::pair<MemberId, std::uint64_t>, const Finding*> lines_;
+};
+
 // Those that lead to something, by host; "": of no host.
 class Ancestry {
  public:
@@ -114,9 +146,12 @@ class Ancestry {
 std::vector<const Finding*> without_consequences(const std::vector<const Finding*>& candidates,
                                                  std::vector<Excluded>& excluded) {
   const Ancestry ancestry(candidates);
+  const Reasons reasons(candidates);
   std::vector<const Finding*> own;
   for (const Finding* f : candidates) {
-    if (const Finding* parent = ancestry.parent_of(*f); parent != nullptr)
+    const Finding* parent = ancestry.parent_of(*f);
+    if (parent == nullptr) parent = reasons.of(*f);
+    if (parent != nullptr)
       excluded.push_back({f, Exclusion::led_to,
                           say(Phrase::known_consequence, parent->event_class, parent->subject.id)});
     else

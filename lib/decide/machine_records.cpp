@@ -9,6 +9,7 @@
 
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 #include "rules/step_parts.hpp"
 
 namespace culprit::decide {
@@ -62,7 +63,62 @@ bool explains(const Finding& f, const Host& host, bool slow) {
 
 }  // namespace
 
+namespace {
+
+// Storage failed, and nobody says which: the server that recorded a fault of its own by then.
+void tell_server_records(Walk& w) {
+  constexpr Nanoseconds kBefore = kHour;  // a server fails over, and its clients wait for it
+  Verdict& v = w.verdict;
+  const Case& incident = w.incident;
+  const auto moment = v.start                     ? v.start
+                      : w.first.first_consequence ? w.first.first_consequence
+                      : incident.last_progress    ? incident.last_progress
+                                                  : incident.job_end;
+  const bool storage = v.action == Action::repair && !v.targets.empty() &&
+                       std::ranges::all_of(v.targets, [](const Target& t) {
+                         return t.subject.kind == SubjectKind::storage;
+                       });
+  if (!storage || !moment) return;
+  const auto& servers = incident.storage_servers;
+  const Finding* first = nullptr;
+  for (const Finding& f : incident.findings)
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay && f.host &&
+        f.start && f.role == Role::root && f.severity >= Severity::warning &&
+        std::ranges::binary_search(servers, *f.host) && *f.start <= *moment + kAround &&
+        *f.start >= *moment - kBefore && (first == nullptr || *f.start < *first->start))
+      first = &f;
+  if (first == nullptr) return;
+  target(v, {SubjectKind::storage, std::string(*first->host)}, confidence::kServiceSeenByMany,
+         {first->id});
+  std::ranges::rotate(v.targets, v.targets.end() - 1);  // by its name before what it serves
+  v.summary += say(Phrase::machine_recorded, *first->host,
+                   say(Phrase::record_at, inside(first->title), at(first->start)));
+}
+
+// What shows, without a moment of its own, why the resource was used up: a full target of a file
+// system that has room.
+void tell_shared_reason(Walk& w) {
+  Verdict& v = w.verdict;
+  if (v.action != Action::repair || v.targets.empty() || v.targets.front().because.empty()) return;
+  const auto& findings = w.incident.findings;
+  const std::string& id = v.targets.front().because.front();
+  const auto head = std::ranges::find(findings, id, &Finding::id);
+  if (head == findings.end() || head->cause != CauseKind::resource) return;
+  const auto reason = std::ranges::find_if(findings, [&](const Finding& f) {
+    return f.outcome == Outcome::fired && !f.hearsay && f.cause == CauseKind::shared &&
+           f.role == Role::root && leads_to(f, head->event_class);
+  });
+  if (reason == findings.end()) return;
+  target(v, reason->subject, reason->confidence, {reason->id});
+  v.summary += say(Phrase::shown_besides, inside(reason->title)) + in_its_words(*reason);
+  if (!reason->advice.empty()) next(v, NextKind::plan, reason->advice);
+}
+
+}  // namespace
+
 void tell_machine_records(Walk& w) {
+  tell_server_records(w);
+  tell_shared_reason(w);
   Verdict& v = w.verdict;
   const std::optional<Host> host = only_machine(v);
   const bool slow = v.action == Action::mitigate;
