@@ -191,7 +191,7 @@ Verdict decide_sorted(const Case& incident, const DecideParams& params) {
   w.verdict.differential = std::move(differential);
   consider_history(incident, w.verdict);
   consider_outcomes(w);
-  tell_machine_records(w);
+  tell_records(w);
   weigh_isolation(w.verdict);
   if (incident.incomplete) weigh_incompleteness(w.verdict);
   ask_for_missing(w);

@@ -1,6 +1,6 @@
-// Why the accused machine did what the verdict says, by its own kernel or controller: it restarted,
-// and an uncorrectable memory error stands in its event log; a GPU is slow, and a fan has failed.
-// A controller's clock may be of another zone than the job's.
+// What explains a verdict by the records of whom it names: a machine restarted, and an
+// uncorrectable memory error stands in its event log, by a clock of another zone perhaps; a GPU is
+// slow, and a fan has failed; storage is gone, and a server has lost a disk.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -29,12 +29,12 @@ std::optional<Host> only_machine(const Verdict& v) {
   return out.size() == 1 ? std::optional(*out.begin()) : std::nullopt;
 }
 
-// Whole half-hours apart, as zones are; 0: at the same time. Nothing: at another time.
+// Half-hours apart and to the minute, as zones are; 0: at the same time. Nothing: at another time.
 std::optional<Nanoseconds> zone_between(Nanoseconds a, Nanoseconds b) {
-  constexpr Nanoseconds kZone = 30 * kMinute, kWidest = 14 * kHour;
-  constexpr Nanoseconds kExact = 5 * kMinute;  // clocks of controllers are set by hand
+  constexpr Nanoseconds kZone = 30 * kMinute, kNearest = kHour, kWidest = 14 * kHour;
+  constexpr Nanoseconds kExact = kMinute;
   if (std::abs(a - b) <= kAround) return 0;
-  if (std::abs(a - b) > kWidest) return std::nullopt;
+  if (std::abs(a - b) < kNearest - kExact || std::abs(a - b) > kWidest) return std::nullopt;
   const Nanoseconds off = ((a - b) % kZone + kZone) % kZone;
   if (std::min(off, kZone - off) > kExact) return std::nullopt;
   return (a - b + (off > kZone / 2 ? kZone - off : -off));
@@ -60,10 +60,6 @@ bool explains(const Finding& f, const Host& host, bool slow) {
                     rules::made_longer_by(rules::StepPart::compute, f.symptom)
               : f.severity == Severity::critical;
 }
-
-}  // namespace
-
-namespace {
 
 // Storage failed, and nobody says which: the server that recorded a fault of its own by then.
 void tell_server_records(Walk& w) {
@@ -114,11 +110,8 @@ void tell_shared_reason(Walk& w) {
   if (!reason->advice.empty()) next(v, NextKind::plan, reason->advice);
 }
 
-}  // namespace
-
+// What others saw of the machine, or what came of it, by its own kernel or controller.
 void tell_machine_records(Walk& w) {
-  tell_server_records(w);
-  tell_shared_reason(w);
   Verdict& v = w.verdict;
   const std::optional<Host> host = only_machine(v);
   const bool slow = v.action == Action::mitigate;
@@ -149,6 +142,14 @@ void tell_machine_records(Walk& w) {
     records = told.size() == 1 ? record : say(Phrase::and_record, records, record);
   }
   if (!told.empty()) v.summary += say(Phrase::machine_recorded, *host, records);
+}
+
+}  // namespace
+
+void tell_records(Walk& w) {
+  tell_server_records(w);
+  tell_shared_reason(w);
+  tell_machine_records(w);
 }
 
 }  // namespace culprit::decide

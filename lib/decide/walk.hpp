@@ -164,7 +164,7 @@ std::optional<Answer> borne_out(Walk& w, const Cause& c);
 CULPRIT_KINDS(CULPRIT_STEP)
 #undef CULPRIT_STEP
 
-// Adds to the verdict what the accused machine's kernel or controller recorded at that time.
-void tell_machine_records(Walk& w);
+// Adds to the verdict what the machine or server that it names recorded at that time.
+void tell_records(Walk& w);
 
 }  // namespace culprit::decide

@@ -218,7 +218,7 @@ bool BlockHeadings::take(std::string_view raw) {
   }
   const CommandHeading heading = command_heading(raw);
   if (heading.host.empty()) {
-    if (!like_heading(text)) return false;
+    if (host_.empty() || !like_heading(text)) return false;
     if (!bare_ || !prompted(raw)) host_.clear();
     return true;
   }

@@ -8,6 +8,7 @@
 #include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/record_text.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -134,10 +135,11 @@ void read_document(const Document& format, const MachineSection& section, const 
 
 }  // namespace
 
-std::vector<MachineSection> machine_sections(std::string_view bytes) {
+std::vector<MachineSection> machine_sections(std::string_view bytes, bool commands) {
   if (bytes.size() > kMostBytesCut) return {};
   std::vector<MachineSection> out = sections_by_prefix(bytes);
-  if (out.empty()) out = sections_by_heading(bytes);
+  if (out.empty() && (commands || contains(bytes, "---------------\n")))
+    out = sections_by_heading(bytes);
   std::set<std::string_view> hosts;
   for (const MachineSection& section : out) hosts.insert(section.host);
   return hosts.size() < kFewestMachines ? std::vector<MachineSection>{} : out;
@@ -145,7 +147,7 @@ std::vector<MachineSection> machine_sections(std::string_view bytes) {
 
 void read_machine_sections(std::string_view bytes, const MemberRow& member, Sink& sink,
                            const rules::RulePack& pack) {
-  for (const MachineSection& section : machine_sections(bytes)) {
+  for (const MachineSection& section : machine_sections(bytes, member.text_kind == "commands")) {
     const Head head{member.path, section.text, true};
     const auto of_section = [&](const auto* format) {
       return format->of_machine && format->sniff(head);

@@ -23,8 +23,9 @@ struct MachineSection {
   std::vector<Line> lines;
 };
 
-// In the order of the text; none where it is of one machine, or nobody says of which.
-std::vector<MachineSection> machine_sections(std::string_view bytes);
+// In the order of the text; none where it is of one machine, or nobody says of which. commands: it
+// is known to have headings.
+std::vector<MachineSection> machine_sections(std::string_view bytes, bool commands);
 
 // Reads those that are in a format in which a file tells of one machine.
 void read_machine_sections(std::string_view bytes, const MemberRow& member, Sink& sink,
