@@ -179,7 +179,8 @@ bool lost_together(const Walk& w, const Cause& c, const std::string& event_class
 Text shared_fault(const Walk& w, const Cause& c) {
   std::map<std::string, std::set<Host>> by_class;
   for (const Finding* f : c.findings)
-    by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
+    if (f->scope != Scope::job_wide)
+      by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
   const std::size_t all = std::max<std::size_t>(w.incident.hosts, c.hosts.size());
   for (const auto& [event_class, hosts] : by_class)
     if (c.findings.front()->symptom == Symptom::infiniband_error &&
