@@ -86,8 +86,8 @@ void tell_server_records(Walk& w) {
   if (first == nullptr) return;
   target(v, {SubjectKind::storage, std::string(*first->host)}, confidence::kServiceSeenByMany,
          {first->id});
-  std::rotate(v.targets.begin(), v.targets.end() - 1,
-              v.targets.end());  // by its name before what it serves
+  // By its name before what it serves.
+  std::rotate(v.targets.begin(), v.targets.end() - 1, v.targets.end());
   v.summary += say(Phrase::machine_recorded, *first->host,
                    say(Phrase::record_at, inside(first->title), at(first->start)));
 }
