@@ -93,6 +93,11 @@ bool of_foreign_process(const Finding& f) {
   return line != nullptr && f.origin == Origin::kernel && !line->names_trainer;
 }
 
+const std::vector<Host>& places_of(CauseKind kind, const Finding& f) {
+  static const std::vector<Host> kNowhere;
+  return kind == CauseKind::machine && f.scope == Scope::job_wide ? kNowhere : f.hosts;
+}
+
 bool came_before(const Finding& a, const Finding& b) {
   return a.start && b.start && *a.start + a.uncertainty + b.uncertainty < *b.start;
 }

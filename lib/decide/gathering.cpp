@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "model/confidence.hpp"
+#include "decide/candidate.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::decide {
@@ -16,9 +17,7 @@ void Gathering::add(CauseKind kind, const Finding& f) {
   Cause& c = causes_[i];
   c.findings.push_back(&f);
   known_[i].classes.insert(f.event_class);
-  // What is said of the whole job has no place: the hosts are those in whose files it stands.
-  const bool placed = f.scope != Scope::job_wide || kind != CauseKind::machine;
-  for (const auto& host : placed ? f.hosts : std::vector<Host>()) {
+  for (const auto& host : places_of(kind, f)) {
     if (fresh || known_[i].hosts.count(host) == 0) c.hosts.push_back(host);
     known_[i].hosts.insert(host);
     kinds_[kind].by_host.emplace(host, i);  // keeps the first

@@ -178,9 +178,10 @@ bool lost_together(const Walk& w, const Cause& c, const std::string& event_class
 // Why what these machines report is one fault that they share; empty: each stands for itself.
 Text shared_fault(const Walk& w, const Cause& c) {
   std::map<std::string, std::set<Host>> by_class;
-  for (const Finding* f : c.findings)
-    if (f->scope != Scope::job_wide)
-      by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
+  for (const Finding* f : c.findings) {
+    const std::vector<Host>& places = places_of(CauseKind::machine, *f);
+    by_class[f->event_class].insert(places.begin(), places.end());
+  }
   const std::size_t all = std::max<std::size_t>(w.incident.hosts, c.hosts.size());
   for (const auto& [event_class, hosts] : by_class)
     if (c.findings.front()->symptom == Symptom::infiniband_error &&

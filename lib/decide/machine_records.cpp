@@ -125,20 +125,23 @@ void tell_machine_records(Walk& w) {
   if (head == w.incident.findings.end() || says_itself(*head)) return;
   // Of the same time rather than of another zone; of these the first: what follows may follow from
   // it.
-  std::map<std::tuple<bool, Nanoseconds, std::string>, const Finding*> found;
+  struct Record {
+    const Finding* finding;
+    Nanoseconds zone;
+  };
+  std::map<std::tuple<bool, Nanoseconds, std::string>, Record> found;
   for (const Finding& f : w.incident.findings)
     if (explains(f, *host, slow) && f.start && !same_fault(f, *head))
       if (const auto zone = zone_between(*f.start, *v.start);
           zone && (*zone == 0 ? f.outcome == Outcome::fired : !slow))
-        found.emplace(std::tuple(*zone != 0, *f.start, f.event_class), &f);
+        found.emplace(std::tuple(*zone != 0, *f.start, f.event_class), Record{&f, *zone});
   Text records;
   std::set<std::string> told;
-  for (const auto& [key, f] : found) {
+  for (const auto& [key, one] : found) {
+    const auto& [f, zone] = one;
     if (told.size() >= kMostRecords || !told.insert(f->event_class).second) continue;
     Text when = at(f->start);
-    if (std::get<bool>(key))
-      when += say(Phrase::clock_of_another_zone,
-                  human_duration(std::abs(*zone_between(*f->start, *v.start))));
+    if (zone != 0) when += say(Phrase::clock_of_another_zone, human_duration(std::abs(zone)));
     const Text record = say(Phrase::record_at, inside(f->title), when);
     records = told.size() == 1 ? record : say(Phrase::and_record, records, record);
   }

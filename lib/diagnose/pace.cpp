@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/pace/job_calls.hpp"
 #include "analyze/metrics/incident_metrics.hpp"
 #include "analyze/metrics/memory_growth.hpp"
@@ -17,7 +18,6 @@
 #include "analyze/metrics/snapshots.hpp"
 #include "analyze/pace/slow_groups.hpp"
 #include "analyze/pace/step_jobs.hpp"
-#include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/topology.hpp"
 #include "ingest/engine/name_moment.hpp"
 #include "model/contains.hpp"

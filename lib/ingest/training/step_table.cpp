@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/port_errors.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/remarks.hpp"
@@ -22,7 +23,6 @@
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
-#include "ingest/engine/network_rows.hpp"
 #include "model/csv_cursor.hpp"
 #include "model/number.hpp"
 #include "rules/metrics.hpp"
