@@ -93,11 +93,15 @@ Jobs of_machines(const Facts& facts, const Jobs& jobs) {
   });
 }
 
-// Numbers in the name of a file that are words of it.
+// Numbers that are words of the name of a file, or the name of a folder above it: "train-4711.log",
+// "4711/stdout.log".
 Jobs numbers_of(const MemberRow& m) {
-  static const re2::RE2 kNumber(R"((?:^|[^0-9A-Za-z])(\d{3,12})(?:[^0-9A-Za-z]|$))");
+  static const re2::RE2 kNumber(R"((?:^|[^0-9A-Za-z])(\d{3,12})(?:[^0-9A-Za-z]|$))"),
+      kFolder(R"((?:^|/)(\d{3,12})/)");
   Jobs out;
-  re2::StringPiece name(m.path);
+  re2::StringPiece folders(m.path), name(m.path);
+  for (std::string number; re2::RE2::FindAndConsume(&folders, kFolder, &number);)
+    out.insert(number);
   name.remove_prefix(m.path.rfind('/') + 1);
   if (m.host && name.find(re2::StringPiece(*m.host)) != re2::StringPiece::npos) return out;
   for (std::string number; re2::RE2::FindAndConsume(&name, kNumber, &number);) out.insert(number);
@@ -132,6 +136,16 @@ std::map<std::string, std::string> told_of(const Facts& facts, std::string_view 
   for (const ConfigRow& c : facts.configs)
     if (c.name == std::string(kRecord) + std::string(key))
       out[number_of(c)] = c.value.substr(c.value.find(' ') + 1);
+  return out;
+}
+
+// Those of `jobs` of which there is output with steps: of several the one that trained.
+Jobs with_steps(const Facts& facts, const Jobs& jobs) {
+  Jobs out;
+  for (const ProgressSpan& p : facts.progress)
+    if (const MemberRow* m = facts.member(p.member); m != nullptr)
+      for (const std::string& number : numbers_of(*m))
+        if (jobs.count(number) > 0) out.insert(number);
   return out;
 }
 
@@ -285,6 +299,10 @@ std::string job_by_number(const Facts& facts) {
   if (in_paths.size() == 1) return only(in_paths);
   if (in_paths.size() > 1 && recorded.size() > 1)
     if (std::string last = last_of(facts, in_paths); !last.empty()) return last;
+  Jobs known = queued_jobs(facts);
+  known.insert(recorded.begin(), recorded.end());
+  if (const Jobs trained = with_steps(facts, known); known.size() > 1 && trained.size() == 1)
+    return only(trained);
   // The only one that is recorded is another one where the output tells of many more machines.
   if (recorded.size() < 2) return only(of_much_output(facts, recorded));
   const Jobs of_logs = named(facts, recorded);
@@ -316,7 +334,18 @@ std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& 
 }
 
 std::set<MemberId> output_of_other_jobs(const Facts& facts, const std::string& job) {
-  return output_where(facts, job, told_of(facts, "name"), std::not_equal_to<>());
+  std::set<MemberId> out = output_where(facts, job, told_of(facts, "name"), std::not_equal_to<>());
+  std::map<std::string, std::string> queued;  // job -> its machines
+  for (const ConfigRow& c : facts.configs)
+    if (c.name == kQueued) queued[number_of(c)] = c.value.substr(c.value.find(' ') + 1);
+  out.merge(output_where(facts, job, queued, [](const std::string& a, const std::string& b) {
+    const Hostlist one = expand_hostlist(a, kMostNodes), other = expand_hostlist(b, kMostNodes);
+    const std::set<Host> nodes = nodes_of(other);
+    return !one.broken && !other.broken && std::ranges::none_of(one.hosts, [&](const auto& node) {
+      return nodes.count(short_host(node)) > 0;
+    });
+  }));
+  return out;
 }
 
 std::string job_in_question(const Facts& facts) {

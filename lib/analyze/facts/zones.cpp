@@ -28,6 +28,20 @@ bool same_zone(const line::Zone& a, const line::Zone& b) {
   return a.offset(winter) == b.offset(winter) && a.offset(summer) == b.offset(summer);
 }
 
+// What all these names mean; nothing where they contradict each other. "+02:00" is what a line
+// printed, and "Europe/Berlin", behind it in their order, says it for the whole year.
+std::optional<line::Zone> agreed(const std::set<std::string>& names) {
+  const Nanoseconds winter = days_from_civil(2026, 1, 1) * 24 * kHour;
+  const Nanoseconds summer = days_from_civil(2026, 7, 1) * 24 * kHour;
+  const auto out = line::Zone::named(*names.rbegin());
+  const bool agree = out && std::ranges::all_of(names, [&](const std::string& name) {
+                       const auto other = line::Zone::named(name);
+                       return other && (other->offset(winter) == out->offset(winter) ||
+                                        other->offset(summer) == out->offset(summer));
+                     });
+  return agree ? out : std::nullopt;
+}
+
 // '*' stands for anything within a path; a folder means all below it; a name without a slash any
 // file of that name.
 bool path_matches(const std::string& pattern, const std::string& path) {
@@ -157,8 +171,7 @@ void Zones::read_words(const Facts& facts) {
     said[host].insert(c.value);
   }
   for (const auto& [file, names] : of_file)
-    if (const auto zone = line::Zone::named(*names.begin());
-        zone && names.size() == 1 && of_source_.size() < kMostSources)
+    if (const auto zone = agreed(names); zone && of_source_.size() < kMostSources)
       of_source_.emplace_back(file, *zone);
   job_is_local_ = of_job.contains("local");
   if (of_job.size() == 1) job_noted_ = line::Zone::named(*of_job.begin());

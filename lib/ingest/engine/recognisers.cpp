@@ -21,10 +21,10 @@ extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
-    kPodTable, kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes,
-    kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows,
-    kRecorderAnalysis, kZoneComments, kZoneSettings, kRepeatedWork, kPciRows, kMachineAnswers,
-    kMachineTable;
+    kMounts, kPodTable, kNodeTable, kPodAssignment, kPodDescription, kHostBlocks, kOwnHeadings,
+    kPingSizes, kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces, kPingNames, kFlowControl,
+    kSelRows, kRecorderAnalysis, kZoneComments, kZoneSettings, kRepeatedWork, kPciRows,
+    kMachineAnswers, kMachineTable;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kStatusLines,
     kPstree, kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -119,6 +119,7 @@ constexpr const Recogniser* kAll[] = {
     &kClusterNames,
     &kLoadLines,
     &kNameLines,
+    &kMounts,
     &kScontrol,
     &kSacct,
     &kController,

@@ -9,6 +9,7 @@
 
 #include "ingest/engine/name_moment.hpp"
 #include "line/digit.hpp"
+#include "line/zone.hpp"
 #include "model/hostlist.hpp"
 #include "rules/grammar.hpp"
 
@@ -72,6 +73,17 @@ std::uint64_t hash_message(std::string_view text) {
   return h >> 1;  // SQLite's integers have a sign
 }
 
+// "+02:00" of a moment that a line prints with its distance from UTC; "" where that is none.
+std::string printed_offset(std::string_view text, const Timestamp& time) {
+  static const re2::RE2 kOffset(R"([T ]\d\d:\d\d:\d\d(?:[.,]\d+)? ?([+-]\d\d):?([0-5]\d)\b)");
+  std::string hours, minutes;
+  const re2::StringPiece head(text.data(), std::min<std::size_t>(text.size(), 64));
+  if (time.clock != Clock::utc || !re2::RE2::PartialMatch(head, kOffset, &hours, &minutes) ||
+      (hours.substr(1) == "00" && minutes == "00"))
+    return {};
+  return hours + ":" + minutes;
+}
+
 }  // namespace
 
 TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind,
@@ -127,15 +139,29 @@ void TextReader::keep_clock(const TextLine& line) {
 // "2026-03-07T11:36:12,135000+01:00 NVRM: ...": a machine's log in local time says how far that is
 // from UTC. Zero says nothing: journals are exported in UTC wherever they come from.
 void TextReader::keep_printed_zone(std::string_view head, const line::Prefix& prefix) {
-  static const re2::RE2 kOffset(R"(T\d\d:\d\d:\d\d(?:[.,]\d+)?([+-]\d\d):?([0-5]\d)\b)");
-  std::string hours, minutes;
-  if (prefix.time.clock != Clock::utc ||
-      !re2::RE2::PartialMatch(re2::StringPiece(head.data(), head.size()), kOffset, &hours,
-                              &minutes) ||
-      (hours.substr(1) == "00" && minutes == "00"))
+  const std::string offset = printed_offset(head, prefix.time);
+  if (!offset.empty())
+    reading_.sink.put(
+        ConfigRow{{member_, 1, 0, 0}, "timezone", offset, reading_.host_of(prefix), {}});
+}
+
+// "2026-07-22T10:40:03+02:00 start" of a batch script, and a minute later by the same clock what a
+// program prints without a zone: it is the script's.
+void TextReader::keep_zone_beside(std::span<const std::string_view> lines, std::string_view offset,
+                                  const Place& place) {
+  constexpr Nanoseconds kNear = 30 * kMinute;
+  const Nanoseconds first = peeled_.prefix.time.ns;
+  const auto zone = line::Zone::named(offset);
+  if (!zone || reading_.path.empty()) return;
+  for (const std::string_view text : lines) {
+    line::peel(text.substr(0, 1024), habit_, peeled_);
+    Timestamp& time = peeled_.prefix.time;
+    if (time.clock != Clock::local) continue;
+    if (const Nanoseconds later = zone->utc(time.ns) - first; later >= 0 && later < kNear)
+      reading_.sink.put(
+          ConfigRow{place, "timezone.file[" + reading_.path + "]", std::string(offset)});
     return;
-  reading_.sink.put(ConfigRow{
-      {member_, 1, 0, 0}, "timezone", hours + ":" + minutes, reading_.host_of(prefix), {}});
+  }
 }
 
 // When the log begins and ends: the frame of the job, and the moment a host fell silent.
@@ -161,7 +187,10 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
       place.line = n + 1;
       place.offset = static_cast<std::uint64_t>(lines[n].data() - bytes.data());
     }
-    return reading_.sink.put(ClockRow{place, time, {}, 0, {}, first ? "first" : "last"});
+    reading_.sink.put(ClockRow{place, time, {}, 0, {}, first ? "first" : "last"});
+    if (const std::string offset = first ? printed_offset(lines[n], time) : ""; !offset.empty())
+      keep_zone_beside(std::span(lines).subspan(n + 1, count - n - 1), offset, place);
+    return;
   }
   if (first) without_time_ = bytes.size();
 }

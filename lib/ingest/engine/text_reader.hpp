@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,8 @@ class TextReader {
   void keep_edge_time(std::string_view bytes, bool first);
   void keep_last_lines(std::string_view bytes, const Candidate& candidate);
   void keep_printed_zone(std::string_view head, const line::Prefix& prefix);
+  void keep_zone_beside(std::span<const std::string_view> lines, std::string_view offset,
+                        const Place& place);
 
   const Scanner& scanner_;
   Reading reading_;

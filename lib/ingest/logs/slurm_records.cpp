@@ -291,7 +291,8 @@ class Accounting : public Assembler {
 // TIME NODES NODELIST(REASON)"; a job that waits has a reason there.
 class Queue : public Assembler {
  public:
-  explicit Queue(std::size_t columns) : columns_(columns) {}
+  // of_nodes: which of the columns lists them.
+  Queue(std::size_t columns, std::size_t of_nodes) : columns_(columns), of_nodes_(of_nodes) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
     std::vector<std::string_view> cells;
@@ -302,16 +303,16 @@ class Queue : public Assembler {
       at = std::min(text.find_first_not_of(' ', end), text.size());
     }
     if (cells.empty() || !line::digit(cells.front().front())) return Step::not_mine;
-    if (cells.size() == columns_ && cells.back().front() != '(')
+    if (cells.size() == columns_ && cells[of_nodes_].front() != '(')
       reading.sink.put(ConfigRow{
           line.place, "slurm.queue.nodes",
-          std::string(cells.front()) + " " + std::string(cells.back().substr(0, kMostNodes))});
+          std::string(cells.front()) + " " + std::string(cells[of_nodes_].substr(0, kMostNodes))});
     return Step::took;
   }
   void finish(Reading&) override {}
 
  private:
-  std::size_t columns_;
+  std::size_t columns_, of_nodes_;
 };
 
 Outcome read_sacct(const TextLine& line, Reading&) {
@@ -332,11 +333,13 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     at = end + 1;
   }
   const auto has = [&](const char* name) { return contains(columns, name); };
-  const bool short_table = has("user") && columns.size() < 5;
-  if (has("jobid") && (has("st") || short_table) && columns.back().starts_with("nodelist") &&
-      separator == ' ')
-    return {true, std::make_unique<Queue>(columns.size())};
   const bool of_times = has("start") && (has("end") || has("nodelist"));
+  const auto nodes = std::ranges::find_if(
+      columns, [](const std::string& name) { return name.starts_with("nodelist"); });
+  if (!columns.empty() && columns.front() == "jobid" && nodes != columns.end() &&
+      separator == ' ' && !of_times && !has("exitcode"))
+    return {true, std::make_unique<Queue>(columns.size(),
+                                          static_cast<std::size_t>(nodes - columns.begin()))};
   if (!has("jobid") || !has("state") || (!has("exitcode") && !of_times)) return {};
   return {true, std::make_unique<Accounting>(std::move(columns), separator)};
 }

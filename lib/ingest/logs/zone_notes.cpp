@@ -74,7 +74,7 @@ std::vector<std::string> files_in(re2::StringPiece clause) {
 // "nas-b clock EST". "" for neither. A note tells of other files than its own.
 std::string own_clock(const re2::StringPiece& clause, const Reading& reading) {
   static const re2::RE2 kOwn(
-      R"((?i)(?:^|[\s(])(?:([\w.-]+)(?:'s)? )?clock(?: (?:is|in|at|on|shows))*[ :=]+\(?(?:UTC|GMT|[A-Z]{3,4}\b|[+-]\d\d:?\d\d))"),
+      R"((?i)(?:^|[\s(])(?:([\w.-]+)(?:'s)? )?clock(?: (?:is|in|at|on|shows))*[ :=]+\(?(?:UTC|GMT|[A-Z]{3,4}\b|[A-Z][a-z]+/[A-Z][a-z]|[+-]\d\d:?\d\d))"),
       kLocal(R"((?i)\blocal(?: time)?,? \(?(?:UTC|GMT)[+-]\d)"),
       kThing(R"((?i)(?:this|the|its|own|local|system|log|file|node|host|machine))"),
       kController(R"((?i)(?:bmc|sel|ipmi))");
@@ -120,7 +120,7 @@ Outcome read_clauses(const TextLine& line, Reading& reading, bool own_clock_only
   constexpr std::size_t kLongest = 300;
   if (line.raw.size() > kLongest || line.line.prefix.time.clock != Clock::none) return {};
   static const re2::RE2 kTells(
-      R"(\b(?:is|are|in|on|prints?|runs?|uses?|log|clocks?|hosts|nodes|time|local)\b.{0,30}\b(?:UTC|GMT|CES?T|[EMP][SD]T|CDT|JST|KST|IST|SGT|HKT|AE[SD]T|[A-Z][a-z]+/[A-Z][a-z]))");
+      R"(\b(?:is|are|in|on|prints?|runs?|uses?|log|clocks?|hosts|nodes|time|local)\b.{0,30}\b(?:UTC|GMT|CES?T|[EMP][SD]T|CDT|JST|KST|IST|SGT|HKT|AE[SD]T|[A-Z][a-z]+/[A-Z][a-z]\w*))");
   if (!re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kTells)) return {};
   // "(CEST, UTC+2)" is one zone, so what stands between brackets is of the clause before.
   std::string text(line.raw);
