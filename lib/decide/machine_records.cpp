@@ -148,12 +148,38 @@ void tell_machine_records(Walk& w) {
   if (!told.empty()) v.summary += say(Phrase::machine_recorded, *host, records);
 }
 
+// What the machine that makes the job slow has otherwise than all others: a program beside the
+// job's, less memory.
+void tell_odd_settings(Walk& w) {
+  constexpr std::size_t kMostSettings = 2;
+  Verdict& v = w.verdict;
+  const std::optional<Host> host = only_machine(v);
+  if (!host || v.action != Action::mitigate) return;
+  std::vector<const Finding*> odd;
+  for (const Finding& f : w.incident.findings)
+    if (const auto* setting = std::get_if<SettingFacts>(&f.facts);
+        setting != nullptr && f.outcome == Outcome::fired && setting->explains == "performance" &&
+        f.hosts == std::vector<Host>{*host} &&
+        std::ranges::count(v.targets.front().because, f.id) == 0)
+      odd.push_back(&f);
+  std::ranges::stable_sort(
+      odd, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  if (odd.size() > kMostSettings) odd.resize(kMostSettings);
+  for (const Finding* f : odd) {
+    const auto& setting = std::get<SettingFacts>(f->facts);
+    v.summary += say(Phrase::alone_has, *host, setting.label, setting.value);
+    if (v.targets.front().because.size() < 6) v.targets.front().because.push_back(f->id);
+    if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
+  }
+}
+
 }  // namespace
 
 void tell_records(Walk& w) {
   tell_server_records(w);
   tell_shared_reason(w);
   tell_machine_records(w);
+  tell_odd_settings(w);
 }
 
 }  // namespace culprit::decide

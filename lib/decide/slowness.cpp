@@ -144,6 +144,7 @@ bool uses_links(const std::string& grown) {
 // and its kernel says so without a date.
 struct Agreement {
   std::vector<std::string> because;
+  const Finding* steps = nullptr;  // what the steps say of this host
   bool contradicted = false;
   bool in_mid_run = false;  // the job became slow while it ran
 };
@@ -165,6 +166,7 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
       out.contradicted = true;
     } else {
       out.because.push_back(f.id);
+      if (named && own && out.steps == nullptr) out.steps = &f;
       out.in_mid_run = out.in_mid_run || later;
     }
   }
@@ -232,6 +234,9 @@ std::optional<Answer> slow_setting(Walk& w) {
                 inside(f.title))
           : say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting, host,
                 setting->label, setting->value);
+  if (others.steps != nullptr)
+    v.summary += say(Phrase::and_its_steps, outlier_name(*others.steps),
+                     slow_of(*others.steps).reason, slow_of(*others.steps).factor);
   if (v.action == Action::checks) check(v, {host});
   for (const Finding* one : odd)
     if (!one->advice.empty()) next(v, NextKind::plan, one->advice);
@@ -280,15 +285,23 @@ std::optional<Answer> slow_requests(Walk& w) {
   return taken(slow.front()->why);
 }
 
+// Of a pipeline, where embedding and head stand: ranks between its ends have what others have.
+bool at_an_end(const Walk& w, const Finding& f) {
+  return f.ranks.empty() || number_of(f.ranks.front()) == 0 ||
+         static_cast<std::size_t>(number_of(f.ranks.back())) + 1 >= w.incident.ranks;
+}
+
 // Work that is unequal all the time may be unequal by design (a stage of a pipeline, the first
 // rank, other jobs): without a second witness it is where to look, and accuses nobody. No design
-// gives all ranks of one machine twice as much to do as all others have, and none half as much more
-// where there are no stages.
+// gives all ranks of one machine twice as much to do as all others have, none half as much more
+// where there are no stages, and none any more to a machine in the middle.
 std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
+  constexpr double kMore = 1.15;
   const double by_no_design = w.incident.pp == 1 ? 1.5 : 2.0;
   if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false)) return std::nullopt;
-  if (f.subject.kind == SubjectKind::host && slow_of(f).factor >= by_no_design &&
-      w.incident.pp.value_or(1) == 1)
+  if (f.subject.kind == SubjectKind::host &&
+      ((slow_of(f).factor >= by_no_design && w.incident.pp.value_or(1) == 1) ||
+       (slow_of(f).factor >= kMore && !at_an_end(w, f))))
     return std::nullopt;
   next(w.verdict, NextKind::plan,
        say(Phrase::works_while_others_wait, outlier_name(f), slow_of(f).reason));

@@ -35,14 +35,13 @@ bool ends_with(std::string_view text, std::initializer_list<std::string_view> en
 
 // Milliseconds in one of the series' units; 0 when it does not measure time.
 double in_ms(const SeriesRow& s) {
-  std::string_view name = s.name;  // "compute_ms_max": of several ranks
-  for (const std::string_view summary : {"_max", "_min", "_avg", "_mean", "_median", "_p50"})
-    if (name.ends_with(summary)) name.remove_suffix(summary.size());
+  const std::string_view name = rules::statistic_of(s.name).time;
   if (s.unit == "ms" || ends_with(name, {"_ms", "(ms)", "_msec", " in ms"})) return 1;
   if (s.unit == "s" || ends_with(name, {"_s", "_sec", "_secs", "_seconds", "(s)", " in s"}))
     return 1e3;
   if (s.unit == "us" || ends_with(name, {"_us", "_usec"})) return 1e-3;
-  if (s.unit.empty() && ends_with(name, {"time"})) return 1e3;  // what Python's clocks count in
+  if (s.unit.empty() && (name.ends_with("time") || name.starts_with("t_")))
+    return 1e3;  // what Python's clocks count in
   return 0;
 }
 
@@ -113,6 +112,13 @@ class StepClock {
   std::vector<std::pair<std::int64_t, std::int64_t>> at_;
 };
 
+// What is told once of the whole run: a profile's medians, a summary by rank.
+bool of_whole_run(const SeriesPoints& points) {
+  const auto none = [](std::int64_t v) { return v == kNoValue; };
+  return points.size() == 1 && std::ranges::all_of(points.steps, none) &&
+         std::ranges::all_of(points.times, none);
+}
+
 // A machine works as long as the slowest of its devices, which waits the least.
 std::vector<double> of_slowest(const std::string& part,
                                std::map<std::string, std::vector<double>>& devices) {
@@ -126,19 +132,33 @@ std::vector<double> of_slowest(const std::string& part,
   return out;
 }
 
-// Parts of steps by who tells of them; what `teller` gives nobody is left out.
+// Of one time in several statistics those that stand for it; a maximum does where nothing else is
+// told.
+std::vector<const SeriesRow*> comparable(const analyze::Facts& facts) {
+  std::set<std::pair<MemberId, std::string_view>> middles;
+  for (const SeriesRow& s : facts.series)
+    if (const rules::TimeStatistic one = rules::statistic_of(s.name); !one.any || one.middle)
+      middles.emplace(s.member, one.time);
+  std::vector<const SeriesRow*> out;
+  for (const SeriesRow& s : facts.series)
+    if (const rules::TimeStatistic one = rules::statistic_of(s.name);
+        !one.any || one.middle || middles.count({s.member, one.time}) == 0)
+      out.push_back(&s);
+  sort_by(out, [&](const SeriesRow* a) { return facts.order(a->member); });
+  return out;
+}
+
+// Parts of steps by who tells of them; what `teller` gives nobody is left out. whole_run: what is
+// told once of the whole run is so of each of its iterations.
 std::vector<analyze::PartSeries> parts_of(
     const store::Database& db, const analyze::Facts& facts, const Units& units,
-    const std::vector<std::int64_t>& iterations, const StepClock& clock,
+    const std::vector<std::int64_t>& iterations, const StepClock& clock, bool whole_run,
     const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
   // By who tells and part, and then by the device of a machine that it is told of.
   std::map<std::pair<Rank, std::string>, std::map<std::string, std::vector<double>>> found;
-  std::vector<const SeriesRow*> rows;
-  for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
-  for (const SeriesRow* s : rows) {
+  for (const SeriesRow* s : comparable(facts)) {
     const MemberRow* m = facts.member(s->member);
     if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || units.ms(*s) == 0) continue;
     const std::optional<Rank> rank = teller(*s);
@@ -154,6 +174,8 @@ std::vector<analyze::PartSeries> parts_of(
     for (std::size_t i = 0; i < points.size(); ++i)
       if (const auto at = index.find(clock.step_of(points, i, offset)); at != index.end())
         ms[at->second] = points.values[i] * units.ms(*s);
+    if (whole_run && of_whole_run(points))
+      std::ranges::fill(ms, points.values.front() * units.ms(*s));
   }
   std::vector<analyze::PartSeries> out;
   for (auto& [key, devices] : found)
@@ -218,17 +240,19 @@ void tell_places(const store::Database& db, const analyze::Facts& facts, const T
     const auto offset = facts.clock_offset(s.member, s.clock);
     // The first and the last that it tells of within these steps.
     std::vector<std::size_t> within;
+    const bool whole_run = of_whole_run(points);
     for (std::size_t i = 0; i < points.lines.size(); ++i)
       if (const std::int64_t step = clock.step_of(points, i, offset);
-          step >= first && step <= last && points.lines[i] > 0)
+          (whole_run || (step >= first && step <= last)) && points.lines[i] > 0)
         within.push_back(i);
     if (within.size() > 2) within = {within.front(), within.back()};
     for (const std::size_t i : within) {
       out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]),
                                     static_cast<std::uint64_t>(points.offsets[i]), 0},
                                    fmt::format("{}", points.values[i])));
-      out.back().reading = fmt::format("{} of {} in step {}", s.name, tellers.name(rank),
-                                       clock.step_of(points, i, offset));
+      out.back().reading = fmt::format("{} of {}", s.name, tellers.name(rank));
+      if (!whole_run)
+        out.back().reading += fmt::format(" in step {}", clock.step_of(points, i, offset));
     }
   }
 }
@@ -254,23 +278,35 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
   return analyze::steps_of_calls(facts, log, analyze::call_period(log.calls));
 }
 
-// Tables that tell how long steps took, where no log does: of each step the longest.
+// Tables that tell how long steps took, where no log does: of each step the longest. Where they
+// tell of its parts only, a step takes as long as those of the rank that has most to do.
 analyze::JobSteps steps_from_tables(const store::Database& db, const analyze::Facts& facts) {
-  std::map<std::int64_t, std::pair<double, Place>> found;
-  std::vector<const SeriesRow*> rows;
-  for (const SeriesRow& s : facts.series)
-    if (in_ms(s) > 0 && rules::whole_of_step(s.name) && facts.counts(facts.member(s.member)))
-      rows.push_back(&s);
-  sort_by(rows, [&](const SeriesRow* a) { return facts.order(a->member); });
+  const auto counts = [&](const SeriesRow* s) {
+    return in_ms(*s) > 0 && facts.counts(facts.member(s->member));
+  };
+  std::vector<const SeriesRow*> rows = comparable(facts), parts;
+  std::erase_if(rows, [&](const SeriesRow* s) { return !counts(s); });
+  std::ranges::copy_if(rows, std::back_inserter(parts), [](const SeriesRow* s) {
+    return rules::part_name(s->name).of_step() && (s->rank || s->host);
+  });
+  std::erase_if(rows, [](const SeriesRow* s) { return !rules::whole_of_step(s->name); });
+  if (rows.empty()) rows = std::move(parts);
+  using Owner = std::tuple<MemberId, std::optional<Rank>, std::optional<Host>>;
+  std::map<std::pair<std::int64_t, Owner>, std::pair<double, Place>> sums;
   for (const SeriesRow* s : rows) {
     const SeriesPoints points = db.points(s->id);
     for (std::size_t i = 0; i < points.steps.size(); ++i) {
       const double ms = points.values[i] * in_ms(*s);
       if (points.steps[i] == kNoValue || !(ms > 0) || !std::isfinite(ms)) continue;
-      std::pair<double, Place>& longest = found[points.steps[i]];
-      if (ms > longest.first) longest = {ms, analyze::place_of_sample(*s, points, i)};
+      std::pair<double, Place>& sum = sums[{points.steps[i], {s->member, s->rank, s->host}}];
+      if (sum.first == 0) sum.second = analyze::place_of_sample(*s, points, i);
+      sum.first = rules::whole_of_step(s->name) ? std::max(sum.first, ms) : sum.first + ms;
     }
   }
+  std::map<std::int64_t, std::pair<double, Place>> found;
+  for (const auto& [key, sum] : sums)
+    if (std::pair<double, Place>& longest = found[key.first]; sum.first > longest.first)
+      longest = sum;
   analyze::JobSteps out;
   for (const auto& [iteration, one] : found) {
     out.iteration.push_back(iteration);
@@ -284,6 +320,19 @@ analyze::JobSteps steps_from_tables(const store::Database& db, const analyze::Fa
   }
   if (!found.empty()) out.sources.push_back(facts.member(rows.front()->member)->path);
   return out;
+}
+
+// Times for the steps of a log that prints none; where the two tell of no common step, all that the
+// tables know.
+void take_times(analyze::JobSteps told, analyze::JobSteps& steps) {
+  bool common = false;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto at = std::ranges::lower_bound(told.iteration, steps.iteration[i]);
+    if (at == told.iteration.end() || *at != steps.iteration[i]) continue;
+    steps.ms[i] = told.ms[static_cast<std::size_t>(at - told.iteration.begin())];
+    common = true;
+  }
+  if (steps.size() == 0 || (!common && told.size() > 0)) steps = std::move(told);
 }
 
 // What every iteration took, NaN: not told.
@@ -350,8 +399,9 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   const Units units(db, facts, out.steps.ms);
   const StepClock clock(out.steps);
   const Tellers tellers = tellers_of(facts, units);
+  const bool steady = out.report.intervals.empty();
   std::vector<analyze::PartSeries> parts =
-      parts_of(db, facts, units, iterations, clock, [&](const SeriesRow& s) {
+      parts_of(db, facts, units, iterations, clock, steady, [&](const SeriesRow& s) {
         return rules::whole_of_step(s.name) ? std::nullopt : tellers.of(facts, s);
       });
   const std::vector<double> whole = whole_steps(out.steps, iterations);
@@ -360,7 +410,7 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   // A profiler is on for three steps, mostly, and measures the thousand kernels of each.
   analyze::SlowPartsParams params;
   if (!kernels.empty()) params.least = std::min<std::size_t>(params.least, 3);
-  if (out.report.intervals.empty()) {
+  if (steady) {
     const analyze::SlowPartsInput all{iterations, parts, whole, iterations.front(),
                                       iterations.back()};
     const analyze::SlowParts found = analyze::slow_rank_parts(all, params);
@@ -371,11 +421,12 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   }
   if (tellers.hosts.empty()) out.series = parts;
   // What grew on all may be read from the log that reports the steps, whosever it is.
+  const auto of_log = [&](const SeriesRow& s) -> std::optional<Rank> {
+    const bool told = told_of_one(s) && tellers.of(facts, s);
+    return !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0)) : std::nullopt;
+  };
   std::vector<analyze::PartSeries> all =
-      parts_of(db, facts, units, iterations, clock, [&](const SeriesRow& s) -> std::optional<Rank> {
-        const bool told = told_of_one(s) && tellers.of(facts, s);
-        return !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0)) : std::nullopt;
-      });
+      parts_of(db, facts, units, iterations, clock, false, of_log);
   all.insert(all.end(), parts.begin(), parts.end());
   if (all.empty()) return;
   for (const analyze::SlowInterval& interval : out.report.intervals) {
@@ -410,7 +461,8 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   if (silent)
     if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0)
       out.steps = std::move(counted);
-  if (out.steps.size() == 0) out.steps = steps_from_tables(db, facts);
+  if (std::ranges::all_of(out.steps.ms, [](double v) { return std::isnan(v); }))
+    take_times(steps_from_tables(db, facts), out.steps);
   analyze::JobCheckpoints checkpoints(facts, out.steps);
   db.each_checkpoint([&](const CheckpointRow& row) {
     checkpoints.take(row);

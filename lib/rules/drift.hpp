@@ -22,7 +22,9 @@ struct DriftRule {
   DriftCompare compare = DriftCompare::exact;
   std::string explains;         // communication performance numerics memory other
   std::string entity = "host";  // host gpu nic rank: whose it is
-  std::string slower;   // the value that makes a job slower; "lower": of two numbers the lower one
+  // The value that makes a job slower; "lower", "higher": of two numbers; "more words": of two
+  // lists.
+  std::string slower;
   std::string carries;  // pattern of the names of devices that carry a job's traffic; "" = all
   bool set_by_command = false;        // one command sets it back: the device itself is well
   bool under_load = false;            // a job may run with it until its network is busy

@@ -24,7 +24,8 @@ struct Word {
 };
 
 struct Table {
-  std::set<std::string, std::less<>> units, waiting, whole, other_work;
+  std::set<std::string, std::less<>> units, middles, extremes, waiting, synchronising, whole,
+      other_work;
   std::vector<std::string> losses, loss_lines, counters;
   std::map<std::string, Word, std::less<>> words;
   std::array<std::string, kStepParts> labels, reliefs;
@@ -35,7 +36,11 @@ Table read_table() {
   Table out;
   const auto document = parse_json(embedded_rule("tables/step_parts.json"));
   for (const auto& word : document["units"]) out.units.insert(word.get<std::string>());
+  for (const auto& word : document["middles"]) out.middles.insert(word.get<std::string>());
+  for (const auto& word : document["extremes"]) out.extremes.insert(word.get<std::string>());
   for (const auto& word : document["waiting"]) out.waiting.insert(word.get<std::string>());
+  for (const auto& word : document["synchronising"])
+    out.synchronising.insert(word.get<std::string>());
   for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());
   for (const auto& word : document["other_work"]) out.other_work.insert(word.get<std::string>());
   document["losses"].get_to(out.losses);
@@ -117,6 +122,21 @@ PartName part_name(std::string_view text) {
   if (out.waits || whole || both) out.works = false;
   if (whole && !out.waits) out.part = StepPart::none;
   return out;
+}
+
+bool synchronises(std::string_view text) {
+  return std::ranges::any_of(words_of_part(text), [](const std::string& word) {
+    return table().synchronising.count(word) > 0;
+  });
+}
+
+TimeStatistic statistic_of(std::string_view name) {
+  const std::size_t cut = name.find_last_of("_/. ");
+  if (cut == std::string_view::npos || cut == 0) return {name};
+  const std::string_view word = name.substr(cut + 1);
+  const bool middle = table().middles.count(word) > 0;
+  if (!middle && table().extremes.count(word) == 0) return {name};
+  return {name.substr(0, cut), true, middle};
 }
 
 bool whole_of_step(std::string_view text) {

@@ -33,6 +33,15 @@ struct PartName {
   bool of_step() const { return waits || part != StepPart::none; }
 };
 PartName part_name(std::string_view name);
+// "compute_ms" of "compute_ms_p50", and whether the statistic stands for the time: a median does,
+// a maximum does not. Without one the name is all.
+struct TimeStatistic {
+  std::string_view time;
+  bool any = false, middle = false;
+};
+TimeStatistic statistic_of(std::string_view name);
+// Work at whose end the ranks wait for each other, if nothing else tells of that: "bwd_ms".
+bool synchronises(std::string_view name);
 // Whether the name is that of the step itself: "total", "iter_time".
 bool whole_of_step(std::string_view name);
 

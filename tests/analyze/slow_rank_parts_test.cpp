@@ -139,6 +139,21 @@ TEST(SlowRankParts, APartOfUnknownKindThatMakesUpForTheWaiting) {
   EXPECT_NE(d.ask(100, 199).answer, SlowPartsAnswer::ranks);
 }
 
+// Where no part tells of waiting, the ranks wait in the work at whose end they meet.
+TEST(SlowRankParts, WhereTheRanksMeetTheyWait) {
+  Data d = job(16, {{5, 30}});
+  std::erase_if(d.parts, [](const PartSeries& p) { return p.name != "forward_ms"; });
+  const std::vector<PartSeries> own = d.parts;
+  for (PartSeries p : own) {
+    p.name = "bwd_ms";
+    for (std::size_t i = 0; i < p.ms.size(); ++i) p.ms[i] = d.iteration_ms[i] - p.ms[i];
+    d.parts.push_back(p);
+  }
+  const SlowParts s = d.ask(100, 199);
+  EXPECT_EQ(s.ranks, Ranks{5}) << report::words(s.why);
+  EXPECT_EQ(s.part, "forward_ms");
+}
+
 // Where nobody tells how long the iterations were, the parts do.
 TEST(SlowRankParts, WithoutTheTimesOfIterations) {
   Data d = job(8, {{5, 30}});

@@ -39,6 +39,23 @@ TEST_F(SlowHosts, TheOneThatWorksWhileAllOthersWaitIsWhereToLook) {
   EXPECT_TRUE(std::get<SlowFacts>(slow->facts).against_peers);
 }
 
+// A profile, once of the whole run: no pipeline gives more to the ranks of a machine in its middle.
+TEST_F(SlowHosts, TheMachineInTheMiddleOfASummaryByRank) {
+  std::string log, table = "# procid host compute_s allreduce_s (mean over 200 steps, traced)\n";
+  for (int i = 0; i < 40; ++i)
+    log += fmt::format("2026-03-02 10:{:02}:{:02} step={} loss=1.92 iter_s=3.5\n", i * 4 / 60,
+                       i * 4 % 60, i);
+  for (int rank = 0; rank < 32; ++rank)
+    table +=
+        fmt::format("{} node-c{} {}{} {}{}\n", rank, rank / 8 + 1, rank / 8 == 1 ? "3.2" : "1.7",
+                    rank % 4, rank / 8 == 1 ? "0.2" : "1.7", rank % 3);
+  write("rank0.log", log);
+  write("summary.txt", table);
+  const Answer answer = diagnose();
+  EXPECT_EQ(answer.verdict.action, Action::mitigate);
+  EXPECT_EQ(answer.targets(SubjectKind::host), std::vector<std::string>{"node-c2"});
+}
+
 TEST_F(SlowHosts, UnequalWorkThatNobodyWaitsForAccusesNobody) {
   for (const char* host : {"node-a1", "node-a2", "node-a4", "node-a5"}) steps(host, {});
   steps("node-a3", {.copy = 3.7});

@@ -210,6 +210,10 @@ TEST(Slurm, QueueWithTheMachinesOfEachJob) {
                           "JOBID USER NODELIST\n"
                           "4711 lm-core cx-[07-08]\n")),
             "slurm.queue.nodes=4711 cx-[07-08]");
+  EXPECT_EQ(settings(file("squeue.txt",
+                          "JOBID USER NODES NODELIST STATE\n"
+                          "4711 lm-core 2 cx-[07-08] FAILED\n")),
+            "slurm.queue.nodes=4711 cx-[07-08]");
 }
 
 TEST(Slurm, Accounting) {

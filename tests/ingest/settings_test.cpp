@@ -1,4 +1,6 @@
 // Versions and settings: reports of nvidia-smi and of RDMA tools, and whole files of settings.
+#include <fmt/format.h>
+
 #include "kit.hpp"
 
 namespace culprit::ingest {
@@ -359,6 +361,41 @@ TEST(DriverInformation, ModinfoAndEthtool) {
                           "(MT_0000000838)\nbus-info: 0000:1a:00.0\n")),
             "ethernet.mlx5_core.driver=24.04-0.6.6\nethernet.mlx5_core.firmware=28.39.1002 "
             "(MT_0000000838)\n");
+}
+
+TEST(Settings, MemoryOfAMachine) {
+  EXPECT_EQ(
+      settings(file("free.txt",
+                    "               total        used        free      shared  buff/cache   "
+                    "available\nMem:         2063594      915707     1087594          79       "
+                    "61954     1133594\n")),
+      "host.memory=2016 GiB\n");
+  EXPECT_EQ(settings(file("top.txt",
+                          "top - 03:14:22 up 41 days\nMiB Mem : 1031722.0 total,   41822.1 free,  "
+                          "402118.2 used,  587781.7 buff/cache\n")),
+            "host.memory=1008 GiB\n");
+  EXPECT_EQ(settings(file("meminfo", "MemTotal:       2113120256 kB\nMemFree: 1 kB\n")),
+            "host.memory=2016 GiB\n");
+}
+
+TEST(Settings, PortsThatRedirect) {
+  std::string text;
+  for (const char* sign : {"+", "+", "-", "-"})
+    text += fmt::format(
+        "0000:15:01.0 PCI bridge: a switch\n\t\tACSCtl:\tSrcValid{0} TransBlk- ReqRedir{0} "
+        "CmpltRedir{0} UpstreamFwd{0} EgressCtrl- DirectTrans-\n",
+        sign);
+  EXPECT_EQ(settings(file("lspci.txt", text)), "pci.redirecting_ports=2\n");
+}
+
+TEST(Settings, ServersOfMounts) {
+  const auto rows = file("mounts.txt",
+                         "filer2:/export/ckpt on /nfs/ckpt type nfs4 (rw,hard,addr=10.20.0.12)\n"
+                         "filer1:/home /home nfs4 rw,addr=10.20.0.11 0 0\n"
+                         "localhost:/x on /x type nfs4 (rw)\n");
+  EXPECT_EQ(settings(rows), "storage.server=filer2\nstorage.server=filer1\n");
+  ASSERT_EQ(rows.identities.size(), 2u);
+  EXPECT_EQ(rows.identities[1].address, "10.20.0.11");
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ TEST(SmiDmon, WithDateAndTime) {
   EXPECT_EQ(time.reasons(), "4:smi_dmon.time");
 }
 
-TEST(SmiDmon, OfDcgmiAndOfProcesses) {
+TEST(SmiDmon, OfDcgmi) {
   const auto dcgmi = read_records(
       "#Entity   GPUTL  MCUTL   SMCLK\nID\nGPU 0     98   45   9223372036854775794\nGPU 1     97   "
       "N/A   1980\nSwitch 0  1 2 3\n#Entity   GPUTL  MCUTL   SMCLK\nID\nGPU 0     96   45   "
@@ -175,13 +175,21 @@ TEST(SmiDmon, OfDcgmiAndOfProcesses) {
   EXPECT_EQ(dcgmi.points("SMCLK", "0").steps, Integers{1});
   EXPECT_EQ(dcgmi.points("GPUTL", "entity=Switch 0").values, Values{1});
   EXPECT_EQ(dcgmi.reasons(), "9:smi_dmon.columns");
+}
+
+// The programs that compute, each once, whatever else looks at the GPU.
+TEST(SmiPmon, ProgramsOfEachGpu) {
   const auto pmon = read_records(
       "# gpu        pid  type    sm   mem   command\n# Idx          #   C/G     %     %   name\n   "
-      " 0      14835     C    45    15   python\n    1          -     -     -     -   -\n",
+      " 0      14835     C    45    15   python\n    0      14901     C    40     9   burn\n    0  "
+      "    14835     C    44    15   python\n    1       2301     C     0     0   monitor\n    2   "
+      " "
+      "      -     -     -     -   -\n    x\n",
       "pmon.txt");
   EXPECT_TRUE(pmon.series_rows.empty());
-  EXPECT_TRUE(pmon.rejects.empty()) << pmon.reasons();
-  EXPECT_EQ(pmon.members[0].skipped, 4u);
+  EXPECT_EQ(pmon.reasons(), "8:smi_pmon.columns");
+  ASSERT_EQ(pmon.configs.size(), 1u);
+  EXPECT_EQ(pmon.configs[0].name + "=" + pmon.configs[0].value, "gpu.program[0]=burn python");
 }
 
 TEST(SmiDmon, BlocksWithinAnotherLog) {

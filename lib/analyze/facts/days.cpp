@@ -46,11 +46,17 @@ std::optional<Timestamp> last_date(const Facts& facts) {
   for (const ProgressSpan& p : facts.progress)
     if (of_incident(p.member)) see(p.last.time);
   if (best) return best;
+  // A machine's faults may be of any day.
   for (const EventRow& e : facts.events)
-    if (of_incident(e.place.member) && e.severity >= Severity::distributed) see(e.time);
+    if (of_incident(e.place.member) && e.severity >= Severity::distributed && !said_by_unit(e) &&
+        !of_machine(*facts.member(e.place.member)))
+      see(e.time);
   if (best) return best;
   for (const ClockRow& c : facts.clocks)
     if (of_incident(c.place.member) && c.kind != "boot_time") see(c.time);
+  if (best) return best;
+  for (const EventRow& e : facts.events)
+    if (of_incident(e.place.member) && e.severity >= Severity::distributed) see(e.time);
   return best;
 }
 

@@ -241,13 +241,14 @@ bool slower_alone(const DriftItem& item, double share) {
       item.values[1].hosts.size() != 1 || (item.values[0].hosts.size() < 2 && !item.by_devices))
     return false;
   const std::string& odd = item.values[1].places.front().value;
-  if (slower != "lower") return odd == slower;
-  // Of GPUs or ports of several kinds in one machine no single number is the usual one.
   const std::string& usual = item.values[0].value;
+  if (slower == "more words") return std::ranges::count(odd, ' ') > std::ranges::count(usual, ' ');
+  if (slower != "lower" && slower != "higher") return odd == slower;
+  // Of GPUs or ports of several kinds in one machine no single number is the usual one.
   if (usual.find(" | ") != std::string::npos) return false;
   const double theirs = std::strtod(usual.c_str(), nullptr);
   const double own = std::strtod(odd.c_str(), nullptr);
-  return own > 0 && own <= share * theirs;
+  return slower == "lower" ? own > 0 && own <= share * theirs : theirs <= share * own;
 }
 
 // What differs are devices that a job's traffic goes over.

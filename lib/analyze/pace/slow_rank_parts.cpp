@@ -46,6 +46,11 @@ struct PartAndWait {
   std::vector<double> part, both;
 };
 
+double spread(const std::vector<double>& values) {
+  const auto [least, most] = std::ranges::minmax(values);
+  return most - least;
+}
+
 // Parts whose names say nothing, or that may hold both: where who takes longer in one waits as much
 // less, it is work. In a synchronous step all ranks take equally long.
 void place_by_complement(const SlowPartsInput& input, const SlowPartsParams& params, Kinds& kinds) {
@@ -63,10 +68,6 @@ void place_by_complement(const SlowPartsInput& input, const SlowPartsParams& par
     mixed[p.name].part.push_back(h.inside);
     mixed[p.name].both.push_back(h.inside + wait->second);
   }
-  const auto spread = [](const std::vector<double>& values) {
-    const auto [least, most] = std::ranges::minmax(values);
-    return most - least;
-  };
   for (const auto& [name, values] : mixed)
     if (values.part.size() == waits.size() &&
         spread(values.part) >= params.effect * median_of(values.both) &&
@@ -74,11 +75,34 @@ void place_by_complement(const SlowPartsInput& input, const SlowPartsParams& par
       kinds.find(name)->second = PartKind::own;
 }
 
+// Where no part tells of waiting and all ranks take equally long, they wait in the work at whose
+// end they meet: who takes less time in it has more to do before it.
+void place_by_meeting(const SlowPartsInput& input, const SlowPartsParams& params, Kinds& kinds) {
+  if (std::ranges::any_of(kinds, [](const auto& k) { return k.second == PartKind::waiting; }))
+    return;
+  std::map<Rank, std::pair<double, double>> sums;  // in such work, and in all
+  for (const PartSeries& p : input.parts) {
+    const Halves h = halves(p.ms, input);
+    if (kinds.at(p.name) != PartKind::own || h.within == 0) continue;
+    sums[p.rank].first += rules::synchronises(p.name) ? h.inside : 0;
+    sums[p.rank].second += h.inside;
+  }
+  if (sums.size() < params.many) return;
+  std::vector<double> meeting, all;
+  for (const auto& [rank, sum] : sums) meeting.push_back(sum.first), all.push_back(sum.second);
+  if (spread(meeting) < params.effect * median_of(all) ||
+      spread(all) > params.complement * spread(meeting))
+    return;
+  for (auto& [name, kind] : kinds)
+    if (kind == PartKind::own && rules::synchronises(name)) kind = PartKind::waiting;
+}
+
 Kinds kinds_of(const SlowPartsInput& input, const SlowPartsParams& params) {
   Kinds out;
   for (const PartSeries& p : input.parts)
     if (out.count(p.name) == 0) out.emplace(p.name, params.kind(p.name));
   place_by_complement(input, params, out);
+  place_by_meeting(input, params, out);
   return out;
 }
 

@@ -65,6 +65,7 @@ struct TextKind {
   std::string_view kind;  // kernel nvidia-smi ... as in a rule's `where`; "data", "stack",
                           // "process" and "source": rules do not apply
   bool (*sniff)(const Head& head);
+  bool of_machine = false;  // what a tool prints of the machine on which it runs
 };
 
 std::span<const Document* const> documents();

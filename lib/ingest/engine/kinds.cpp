@@ -377,10 +377,10 @@ constexpr TextKind kKinds[] = {
      stack_dump},
     {"process-tree", "ps, pstree by themselves", "process", process_tree},
     {"commands", "what commands printed, below headings with the machine", "commands", commands},
-    {"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi", smi_query},
-    {"nvidia-smi-table", "nvidia-smi by itself", "nvidia-smi", smi_table},
+    {"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi", smi_query, true},
+    {"nvidia-smi-table", "nvidia-smi by itself", "nvidia-smi", smi_table, true},
     {"fabric-manager", "NVIDIA fabric manager log", "fabric-manager", fabric_manager},
-    {"rdma-devices", "ibstat, ibv_devinfo, ibstatus", "rdma", rdma_devices},
+    {"rdma-devices", "ibstat, ibv_devinfo, ibstatus", "rdma", rdma_devices, true},
     {"kubectl-describe", "kubectl describe pod, kubectl get events", "kubernetes",
      kubectl_describe},
     {"dcgm-diag", "dcgmi diag", "dcgm", dcgm_diag},
@@ -441,7 +441,7 @@ bool binary(std::string_view bytes) {
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kLogExport,
     kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kRecorderTables, kStatDot;
 extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
-extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters,
+extern const RecordText kPrometheusText, kSmiCsv, kSmiPmon, kSmiDmon, kRdmaStatistic, kSysCounters,
     kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
@@ -451,9 +451,9 @@ extern const Document kDcgmDiagJson, kDigestTable, kTestedDevices, kEnvironment,
     kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions;
 
 namespace {
-constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
-                                              &kRdmaStatistic,  &kSysCounters, &kEthtoolStatistics,
-                                              &kWorkRequests,   &kStepJsonl,   &kStepTable};
+constexpr const RecordText* kRecordTexts[] = {
+    &kPrometheusText,    &kSmiCsv,       &kSmiPmon,   &kSmiDmon,  &kRdmaStatistic, &kSysCounters,
+    &kEthtoolStatistics, &kWorkRequests, &kStepJsonl, &kStepTable};
 constexpr const Document* kDocuments[] = {&kManifest,
                                           &kErrorJson,
                                           &kProcessDump,

@@ -8,6 +8,7 @@
 #include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/record_text.hpp"
+#include "ingest/engine/text_reader.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -133,6 +134,16 @@ void read_document(const Document& format, const MachineSection& section, const 
   for (const auto& kept : reading.kept) kept->finish(reading);
 }
 
+// Its lines went by the rules with those of the whole text.
+void read_text(const TextKind& kind, const MachineSection& section, const MemberRow& member,
+               Sink& sink, const Scanner& scanner) {
+  SectionSink own(sink, section, false);
+  const line::Habit habit = line::habit_of(section.text);
+  TextReader reader(scanner, own, member.id, std::string(kind.kind), habit, false, member.path);
+  reader.block(section.text, scanner.scan(section.text, kind.kind, habit, false));
+  reader.finish();
+}
+
 }  // namespace
 
 std::vector<MachineSection> machine_sections(std::string_view bytes, bool commands) {
@@ -146,17 +157,18 @@ std::vector<MachineSection> machine_sections(std::string_view bytes, bool comman
 }
 
 void read_machine_sections(std::string_view bytes, const MemberRow& member, Sink& sink,
-                           const rules::RulePack& pack) {
+                           const Scanner& scanner) {
   for (const MachineSection& section : machine_sections(bytes, member.text_kind == "commands")) {
     const Head head{member.path, section.text, true};
-    const auto of_section = [&](const auto* format) {
-      return format->of_machine && format->sniff(head);
-    };
+    const auto is = [&](const auto& format) { return format.of_machine && format.sniff(head); };
+    const auto of_section = [&](const auto* format) { return is(*format); };
     if (const auto at = std::ranges::find_if(documents(), of_section); at != documents().end())
-      read_document(**at, section, member, sink, pack);
+      read_document(**at, section, member, sink, scanner.pack());
     else if (const auto record = std::ranges::find_if(record_texts(), of_section);
              record != record_texts().end())
-      read_records(**record, head, section, member, sink, pack);
+      read_records(**record, head, section, member, sink, scanner.pack());
+    else if (const auto kind = std::ranges::find_if(text_kinds(), is); kind != text_kinds().end())
+      read_text(*kind, section, member, sink, scanner);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/scan.hpp"
 
 namespace culprit::ingest {
 
@@ -29,6 +29,6 @@ std::vector<MachineSection> machine_sections(std::string_view bytes, bool comman
 
 // Reads those that are in a format in which a file tells of one machine.
 void read_machine_sections(std::string_view bytes, const MemberRow& member, Sink& sink,
-                           const rules::RulePack& pack);
+                           const Scanner& scanner);
 
 }  // namespace culprit::ingest

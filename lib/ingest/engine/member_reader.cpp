@@ -48,7 +48,7 @@ void MemberReader::block(std::string_view bytes, const BlockScan& scan) {
 
 void MemberReader::sections(std::string_view bytes, MemberRow row) {
   row.id = id_;
-  read_machine_sections(bytes, row, sink_, scanner_.pack());
+  read_machine_sections(bytes, row, sink_, scanner_);
 }
 
 std::uint64_t MemberReader::end(MemberRow row, const std::optional<std::string_view>& document) {

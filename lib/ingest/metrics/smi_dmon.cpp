@@ -1,5 +1,5 @@
 // nvidia-smi dmon and dcgmi dmon: a table whose header comes again every few rows, a row a GPU.
-// nvidia-smi pmon looks alike and lists processes: known, and not read.
+// nvidia-smi pmon looks alike and lists processes: smi_pmon.cpp.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -111,7 +111,6 @@ class SmiDmon final : public RecordReader {
     }
     if (words_[0].front() == '#') return {};
     if (header_.columns.empty()) return {false, nullptr, "smi_dmon.no_header"};
-    if (header_.processes) return {};
 
     std::string id;
     if (header_.dcgm)
@@ -308,6 +307,7 @@ bool sniff_smi_dmon(const Head& head) {
     words_of(raw, words);
     Header found;
     if (dmon_header(words, found)) {
+      if (found.processes) return false;
       words_of(line::trimmed(rest.substr(0, rest.find('\n'))), words);
       return units(words);
     }
@@ -324,8 +324,7 @@ extern const Recogniser kSmiDmonBlock;
 constinit const Recogniser kSmiDmonBlock{
     "dmon-in-log", "tables of nvidia-smi dmon and dcgmi dmon within another log", kHeaderWords,
     read_block};
-constinit const RecordText kSmiDmon{"nvidia-smi-dmon",
-                                    "nvidia-smi dmon and dcgmi dmon (pmon is skipped)",
+constinit const RecordText kSmiDmon{"nvidia-smi-dmon", "nvidia-smi dmon and dcgmi dmon",
                                     sniff_smi_dmon, make_smi_dmon, true};
 
 }  // namespace culprit::ingest

@@ -76,13 +76,41 @@ Outcome read_pci_row(const TextLine& line, Reading& reading) {
   return {true};
 }
 
+// How many ports of a machine's bridges send traffic between devices by the root complex: GPUs and
+// NICs reach each other slowly there.
+struct RedirectingPorts final : Kept {
+  Place first;
+  std::optional<Host> host;
+  int ports = 0, redirecting = 0;
+  void finish(Reading& reading) override {
+    constexpr int kFewestPorts = 4;  // of all that a machine has
+    if (ports >= kFewestPorts)
+      reading.sink.put(
+          ConfigRow{first, "pci.redirecting_ports", std::to_string(redirecting), host});
+  }
+};
+
+Outcome read_redirect(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kControl(R"(\bACSCtl:\s+SrcValid[-+].* ReqRedir([-+]))");
+  std::string redirects;
+  if (!re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kControl, &redirects)) return {};
+  auto& all = reading.keep<RedirectingPorts>();
+  if (all.ports++ == 0) all.first = line.place, all.host = reading.host_of(line.line.prefix);
+  all.redirecting += redirects == "+";
+  return {true};
+}
+
+constexpr std::string_view kRedirectWords[] = {"ACSCtl:"};
 constexpr std::string_view kPciRowWords[] = {" LnkSta:"};
 constexpr std::string_view kLspciWords[] = {"3D controller", "VGA compatible controller",
                                             "Infiniband controller", "Ethernet controller"};
 
 }  // namespace
 
-extern const Recogniser kLspci, kPciRows;
+extern const Recogniser kLspci, kPciRows, kPciRedirect;
+constinit const Recogniser kPciRedirect{"pcie-redirect",
+                                        "lspci -vv: ports that redirect traffic between devices",
+                                        kRedirectWords, read_redirect};
 constinit const Recogniser kPciRows{"pcie-rows", "PCIe lanes and speed of cards, a line each",
                                     kPciRowWords, read_pci_row};
 constinit const Recogniser kLspci{"lspci", "lspci -vv: PCIe lanes and speed of each NIC and GPU",

@@ -11,6 +11,7 @@
 #include "line/header_layout.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::ingest {
 
@@ -27,7 +28,8 @@ struct RankColumns {
 bool measured(std::string_view column) {
   static const re2::RE2 kMeasured(
       R"((?:it|iter|iteration|step|epoch|time|ts|timestamp|date|wr|work_requests)|.*_(?:ns|us|ms|s|sec|secs|seconds|bytes|[kmg]i?b|pct|percent|mhz|w|c))");
-  return re2::RE2::FullMatch({column.data(), column.size()}, kMeasured);
+  const std::string_view name = rules::statistic_of(column).time;
+  return re2::RE2::FullMatch({name.data(), name.size()}, kMeasured);
 }
 
 RankColumns rank_columns(std::string_view heading) {

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <map>
+#include <set>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ingest/stacks/stack_text.hpp"
 #include "model/contains.hpp"
@@ -29,6 +34,7 @@ enum class ProcessField {
   state,
   wait,
   clock,
+  busy,
   name,
   command
 };
@@ -54,16 +60,18 @@ constexpr KnownProcessColumn kKnownProcessColumns[] = {
     {"COMMAND", ProcessField::command}, {"CMD", ProcessField::command},
     {"ARGS", ProcessField::command},    {"COMM", ProcessField::name},
     {"UCMD", ProcessField::name},       {"UCOMM", ProcessField::name},
-    {"USER", ProcessField::user},       {"UID", ProcessField::user},
-    {"RUSER", ProcessField::user},      {"EUSER", ProcessField::user},
+    {"%CPU", ProcessField::busy},       {"USER", ProcessField::user},
+    {"UID", ProcessField::user},        {"RUSER", ProcessField::user},
+    {"EUSER", ProcessField::user},
 };
 constexpr std::string_view kOthers[] = {
-    "%CPU",  "%MEM",   "VSZ",    "RSS",     "SZ",      "TTY",     "TT",     "TIME",  "ELAPSED",
-    "ETIME", "ETIMES", "C",      "F",       "PRI",     "NI",      "PSR",    "CLS",   "RTPRIO",
-    "POL",   "ADDR",   "PGID",   "PGRP",    "SID",     "SESS",    "TPGID",  "CPUID", "CP",
-    "SIZE",  "MAJFLT", "MINFLT", "PENDING", "BLOCKED", "IGNORED", "CAUGHT", "GROUP", "GID",
-    "EUID",  "RUID",   "LABEL",  "CGROUP",  "NUMA",    "NS",      "STACKP", "ESP",   "EIP",
-    "TRS",   "DRS",    "PPR",    "SCH",     "PSS",     "USS"};
+    "%MEM",   "VIRT",   "RES",     "SHR",     "TIME+",   "PR",     "VSZ",    "RSS",
+    "SZ",     "TTY",    "TT",      "TIME",    "ELAPSED", "ETIME",  "ETIMES", "C",
+    "F",      "PRI",    "NI",      "PSR",     "CLS",     "RTPRIO", "POL",    "ADDR",
+    "PGID",   "PGRP",   "SID",     "SESS",    "TPGID",   "CPUID",  "CP",     "SIZE",
+    "MAJFLT", "MINFLT", "PENDING", "BLOCKED", "IGNORED", "CAUGHT", "GROUP",  "GID",
+    "EUID",   "RUID",   "LABEL",   "CGROUP",  "NUMA",    "NS",     "STACKP", "ESP",
+    "EIP",    "TRS",    "DRS",     "PPR",     "SCH",     "PSS",    "USS"};
 
 class ProcessCursor {
  public:
@@ -153,6 +161,7 @@ std::optional<std::vector<ProcessColumn>> columns_asked_for(std::string_view tex
 struct ProcessEntry {
   std::optional<std::int64_t> pid, parent, tid;
   std::int64_t threads = 0;
+  double busy = 0;  // per cent of a processor
   std::string_view state, wait, name, command;
   std::size_t indent = 0;  // of the command in the forest
 };
@@ -227,6 +236,9 @@ std::optional<ProcessEntry> process_entry(std::string_view text,
         entry.tid = whole_number(word);
         if (!entry.tid) return std::nullopt;
         break;
+      case ProcessField::busy:
+        std::from_chars(word.data(), word.data() + word.size(), entry.busy);
+        break;
       case ProcessField::threads: entry.threads = whole_number(word).value_or(0); break;
       case ProcessField::state:
         if (!state_letters(word)) return std::nullopt;
@@ -287,11 +299,17 @@ class ProcessListAssembler final : public Assembler {
 
   void finish(Reading& reading) override {
     for (const ProcessRow& row : rows_) reading.sink.put(row);
+    for (const auto& [host, busy] : busy_)
+      reading.sink.put(ConfigRow{busy.first, "cpu.program",
+                                 fmt::format("{}", fmt::join(busy.second, " ")),
+                                 host.empty() ? reading.host_of({}) : std::optional(host)});
     rows_.clear();
+    busy_.clear();
   }
 
  private:
   void add(const TextLine& line, const ProcessEntry& entry, const std::optional<Host>& host) {
+    note_busy(line, entry, host.value_or(Host()));
     const auto [it, fresh] = index_.try_emplace({host.value_or(Host()), *entry.pid}, rows_.size());
     if (fresh) {
       if (rows_.size() >= kProcesses) {
@@ -327,8 +345,22 @@ class ProcessListAssembler final : public Assembler {
     if (entry.threads > 0) row.threads = entry.threads;
   }
 
+  // Programs that fill half of a processor or more.
+  void note_busy(const TextLine& line, const ProcessEntry& entry, const Host& host) {
+    constexpr double kBusy = 50;
+    constexpr std::size_t kMostPrograms = 16;
+    std::string_view program = entry.name.empty() ? entry.command : entry.name;
+    program = program.substr(0, std::min<std::size_t>(program.find(' '), 64));
+    program.remove_prefix(std::min(program.rfind('/') + 1, program.size()));
+    if (entry.busy < kBusy || program.empty()) return;
+    auto& [first, programs] = busy_[host];
+    if (programs.empty()) first = line.place;
+    if (programs.size() < kMostPrograms) programs.emplace(program);
+  }
+
   std::vector<ProcessColumn> columns_;
   std::vector<ProcessRow> rows_;
+  std::map<Host, std::pair<Place, std::set<std::string>>> busy_;
   std::map<std::pair<Host, std::int64_t>, std::size_t> index_;
   std::vector<std::pair<std::size_t, std::int64_t>> above_;  // indent, pid
   int foreign_ = 0;

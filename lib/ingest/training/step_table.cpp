@@ -26,6 +26,7 @@
 #include "model/csv_cursor.hpp"
 #include "model/number.hpp"
 #include "rules/metrics.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::ingest {
 
@@ -215,18 +216,19 @@ std::string_view header_above(std::string_view row, std::string_view remark) {
       remark.substr(std::min(remark.find_first_not_of("# "), remark.size()));
   each_cell(text, ' ', [&](std::size_t, std::string_view word) { words.push_back(word); });
   if (words.size() < columns) return {};
-  const std::string_view first = words[words.size() - columns];
-  return {first.data(), static_cast<std::size_t>(remark.data() + remark.size() - first.data())};
+  const std::string_view first = words[words.size() - columns], last = words.back();
+  return {first.data(), static_cast<std::size_t>(last.data() + last.size() - first.data())};
 }
 
 // Columns of words, not of cells that anything separates, may be any list that people or programs
-// print: two of them have to be metrics by name.
+// print: two of them have to be metrics, or times of a step, by name.
 bool known_columns(const Layout& layout) {
   constexpr std::ptrdiff_t kLeast = 2;
   const rules::Catalogue& catalogue = rules::Catalogue::built_in();
   return std::ranges::count_if(layout.columns, [&](const StepColumn& c) {
            return c.meaning.role == KeyRole::value &&
-                  rules::name_on_device(catalogue, "gpu", c.name);
+                  (rules::part_name(c.name).of_step() ||
+                   rules::name_on_device(catalogue, "gpu", c.name));
          }) >= kLeast;
 }
 
@@ -258,7 +260,7 @@ bool sniff_step_table(const Head& head) {
   }
   const Layout layout = layout_of(header, base);
   const bool once = !layout.step && !layout.time;
-  if (layout.separator == ' ' && (once || !known_columns(layout))) return false;
+  if (layout.separator == ' ' && !known_columns(layout)) return false;
   if (layout.columns.size() < (named ? 2 : 3) || of_nvidia_smi(header, layout) ||
       (once && !layout.owner))
     return false;
