@@ -291,6 +291,12 @@ bool at_an_end(const Walk& w, const Finding& f) {
          static_cast<std::size_t>(number_of(f.ranks.back())) + 1 >= w.incident.ranks;
 }
 
+// What makes the job faster where no machine is in its way; empty where nothing but one may be.
+Text relief_of(const std::string& grown) {
+  if (grown == kUnequalLoad) return say(Phrase::even_out_load);
+  return rules::relief(rules::part_named(grown));
+}
+
 // Work that is unequal all the time may be unequal by design (a stage of a pipeline, the first
 // rank, other jobs): without a second witness it is where to look, and accuses nobody. No design
 // gives all ranks of one machine twice as much to do as all others have, none half as much more
@@ -298,7 +304,9 @@ bool at_an_end(const Walk& w, const Finding& f) {
 std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
   constexpr double kMore = 1.15;
   const double by_no_design = w.incident.pp == 1 ? 1.5 : 2.0;
-  if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false)) return std::nullopt;
+  if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false) ||
+      f.subject.kind == SubjectKind::job)
+    return std::nullopt;
   if (f.subject.kind == SubjectKind::host &&
       ((slow_of(f).factor >= by_no_design && w.incident.pp.value_or(1) == 1) ||
        (slow_of(f).factor >= kMore && !at_an_end(w, f))))
@@ -376,7 +384,7 @@ Answer slow_job(Walk& w) {
   if (f.subject.kind == SubjectKind::job) {
     if (!over)
       if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);
-    const std::string& relief = rules::relief(rules::part_named(slow_of(f).grown));
+    const Text relief = relief_of(slow_of(f).grown);
     // What made a part of the step longer for all, for so long, comes again: backups, scrubs.
     const bool done = over && (relief.empty() || settled(w, f));
     v.action = done ? Action::none : relief.empty() ? Action::investigate : Action::mitigate;

@@ -389,6 +389,39 @@ std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& p
                                .against_peers = true};
 }
 
+// What each rank was given to do in each step.
+std::vector<analyze::PartSeries> loads_of(const store::Database& db, const analyze::Facts& facts,
+                                          const std::vector<std::int64_t>& iterations) {
+  std::vector<analyze::PartSeries> out;
+  for (const SeriesRow& s : facts.series) {
+    if (!s.rank || !s.unit.empty() || !rules::tells_load(s.name) || in_ms(s) > 0 ||
+        !facts.counts(facts.member(s.member)))
+      continue;
+    analyze::PartSeries load{*s.rank, s.name, std::vector<double>(iterations.size(), kNoFigure)};
+    const SeriesPoints points = db.points(s.id);
+    for (std::size_t i = 0; i < points.steps.size(); ++i)
+      if (const auto at = std::ranges::lower_bound(iterations, points.steps[i]);
+          at != iterations.end() && *at == points.steps[i])
+        load.ms[static_cast<std::size_t>(at - iterations.begin())] = points.values[i];
+    out.push_back(std::move(load));
+  }
+  return out;
+}
+
+// The whole run, if all ranks have more to wait for than to do, or load data for much of it.
+std::optional<analyze::SlowInterval> slow_for_all(const std::optional<analyze::UnequalLoad>& load,
+                                                  const std::optional<analyze::GrownPart>& part,
+                                                  double step_ms, std::size_t steps) {
+  const double lost = load ? load->excess_ms : part ? part->inside_ms : 0;
+  if (!(lost > 0) || !(step_ms > lost)) return std::nullopt;
+  return analyze::SlowInterval{.end = steps,
+                               .level = step_ms,
+                               .baseline = step_ms - lost,
+                               .factor = step_ms / (step_ms - lost),
+                               .from_start = true,
+                               .against_peers = true};
+}
+
 // Who did what in the slow intervals, or in the whole run where it has none.
 void own_work_of(const store::Database& db, const analyze::Facts& facts,
                  const std::vector<MemberId>& logs, Pace& out) {
@@ -410,33 +443,47 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   // A profiler is on for three steps, mostly, and measures the thousand kernels of each.
   analyze::SlowPartsParams params;
   if (!kernels.empty()) params.least = std::min<std::size_t>(params.least, 3);
-  if (steady) {
-    const analyze::SlowPartsInput all{iterations, parts, whole, iterations.front(),
-                                      iterations.back()};
-    const analyze::SlowParts found = analyze::slow_rank_parts(all, params);
-    const auto interval =
-        slow_throughout(found, on_one_machine(facts, tellers, found.ranks), out.steps.size());
-    if (!interval) return;
-    out.report.intervals.push_back(*interval);
-  }
-  if (tellers.hosts.empty()) out.series = parts;
-  // What grew on all may be read from the log that reports the steps, whosever it is.
+  // What grew on all may be read from the log that reports the steps, whosever it is; of a steady
+  // run, what a step should have little of.
   const auto of_log = [&](const SeriesRow& s) -> std::optional<Rank> {
     const bool told = told_of_one(s) && tellers.of(facts, s);
-    return !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0)) : std::nullopt;
+    const bool wanted = !steady || rules::overhead(rules::part_name(s.name).part);
+    return wanted && !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0))
+                                                                  : std::nullopt;
   };
   std::vector<analyze::PartSeries> all =
       parts_of(db, facts, units, iterations, clock, false, of_log);
   all.insert(all.end(), parts.begin(), parts.end());
+  const std::vector<analyze::PartSeries> loads = loads_of(db, facts, iterations);
+  if (steady) {
+    const analyze::SlowPartsInput of_ranks{iterations, parts, whole, iterations.front(),
+                                           iterations.back()};
+    const analyze::SlowParts found = analyze::slow_rank_parts(of_ranks, params);
+    const auto load = analyze::unequal_load(of_ranks, loads);
+    auto interval = load ? std::nullopt
+                         : slow_throughout(found, on_one_machine(facts, tellers, found.ranks),
+                                           out.steps.size());
+    if (!interval)
+      interval = slow_for_all(
+          load, analyze::dominant_part({iterations, all, whole, of_ranks.first, of_ranks.last}),
+          analyze::halves(whole, of_ranks).inside, out.steps.size());
+    if (!interval) return;
+    out.report.intervals.push_back(*interval);
+  }
+  if (tellers.hosts.empty()) out.series = parts;
   if (all.empty()) return;
   for (const analyze::SlowInterval& interval : out.report.intervals) {
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
-    analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}, params),
-                         tellers.hosts,
-                         analyze::grown_part({iterations, all, whole, first, last}),
-                         {},
-                         {}};
+    const analyze::SlowPartsInput of_ranks{iterations, parts, whole, first, last},
+        of_all{iterations, all, whole, first, last};
+    analyze::OwnWork own{
+        .parts = analyze::slow_rank_parts(of_ranks, params),
+        .tellers = tellers.hosts,
+        .grown = steady ? analyze::dominant_part(of_all) : analyze::grown_part(of_all),
+        .evidence = {},
+        .kernels = {},
+        .load = analyze::unequal_load(of_ranks, loads, {.effect_of_work = steady ? 0 : 0.25})};
     if (own.parts.ranks.size() == 1 && tellers.hosts.empty())
       own.kernels = analyze::slow_kernels(kernels, own.parts.ranks.front());
     for (const Rank rank : own.parts.ranks)

@@ -85,6 +85,9 @@ struct UndecidedHangFacts {
   Text lead;  // who would be looked at first
 };
 
+// What SlowFacts::grown is where no part of the step is longer for all: each is for another rank.
+inline constexpr const char* kUnequalLoad = "unequal load";
+
 // A stretch of steps that took longer.
 struct SlowFacts {
   std::int64_t first = 0, last = 0;  // iterations, both included
@@ -104,7 +107,7 @@ struct SlowFacts {
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
   bool event_only = false;       // nothing but an event of the machine in the same stretch
   // Of the step where nobody stands out: the part that grew on all ranks, "data",
-  // "communication"...
+  // "communication"..., or kUnequalLoad.
   std::string grown;
 };
 

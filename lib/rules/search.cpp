@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <numeric>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(CULPRIT_NO_SIMD)
 #define CULPRIT_SEARCH_AVX2 1
@@ -166,22 +165,21 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
 
   entries_.reserve(words_.size() * stride_);
   const GramCounts common(ordinary);
-  std::vector<long> counts;  // of the grams of a word
   for (std::uint32_t w = 0; w < words_.size(); ++w) {
     const std::string& word = words_[w];
     const std::size_t windows = word.size() - 3 - stride_ + 1;
-    counts.resize(word.size() - 3);
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = common.of(gram_at(word.data() + i));
-    long seen = std::accumulate(counts.begin(), counts.begin() + static_cast<long>(stride_), 0L);
-    long least_seen = seen;
+    const auto seen_from = [&](std::size_t start) {
+      long seen = 0;
+      for (std::size_t k = 0; k < stride_; ++k) seen += common.of(gram_at(word.data() + start + k));
+      return seen;
+    };
+    long least_seen = seen_from(0);
     std::size_t chosen = 0;
-    for (std::size_t start = 1; start < windows && least_seen > 0; ++start) {
-      seen += counts[start + stride_ - 1] - counts[start - 1];
-      if (seen < least_seen) {
+    for (std::size_t start = 1; start < windows && least_seen > 0; ++start)
+      if (const long seen = seen_from(start); seen < least_seen) {
         least_seen = seen;
         chosen = start;
       }
-    }
     for (std::size_t k = 0; k < stride_; ++k) {
       const std::size_t offset = chosen + k;
       const std::size_t known = std::min<std::size_t>(word.size(), 8);

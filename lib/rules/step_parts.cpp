@@ -24,11 +24,12 @@ struct Word {
 };
 
 struct Table {
-  std::set<std::string, std::less<>> units, middles, extremes, waiting, synchronising, whole,
+  std::set<std::string, std::less<>> units, middles, extremes, waiting, synchronising, whole, loads,
       other_work;
   std::vector<std::string> losses, loss_lines, counters;
   std::map<std::string, Word, std::less<>> words;
   std::array<std::string, kStepParts> labels, reliefs;
+  std::array<bool, kStepParts> overhead{};
   std::array<std::set<std::string, std::less<>>, kStepParts> symptoms;
 };
 
@@ -39,6 +40,7 @@ Table read_table() {
   for (const auto& word : document["middles"]) out.middles.insert(word.get<std::string>());
   for (const auto& word : document["extremes"]) out.extremes.insert(word.get<std::string>());
   for (const auto& word : document["waiting"]) out.waiting.insert(word.get<std::string>());
+  for (const auto& word : document["loads"]) out.loads.insert(word.get<std::string>());
   for (const auto& word : document["synchronising"])
     out.synchronising.insert(word.get<std::string>());
   for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());
@@ -52,6 +54,7 @@ Table read_table() {
       out.symptoms[index].insert(symptom.get<std::string>());
     out.labels[index] = row["label"].get<std::string>();
     out.reliefs[index] = row.value("relief", "");
+    out.overhead[index] = row.value("overhead", false);
     for (const auto& word : row["words"])
       out.words[word.get<std::string>()] = {static_cast<StepPart>(index), row["waits"].get<bool>()};
   }
@@ -88,6 +91,8 @@ const std::string& label(StepPart part) { return table().labels[static_cast<std:
 
 const std::string& relief(StepPart part) { return table().reliefs[static_cast<std::size_t>(part)]; }
 
+bool overhead(StepPart part) { return table().overhead[static_cast<std::size_t>(part)]; }
+
 StepPart part_named(std::string_view text) {
   const auto at = std::ranges::find(kNames, text);
   return at == kNames.end() ? StepPart::none : static_cast<StepPart>(at - kNames.begin());
@@ -97,7 +102,9 @@ bool made_longer_by(StepPart part, Symptom symptom) {
   return table().symptoms[static_cast<std::size_t>(part)].count(name(symptom)) > 0;
 }
 
-PartName part_name(std::string_view text) {
+namespace {
+
+PartName read_part(std::string_view text) {
   PartName out;
   bool whole = false, waiting = false;
   const std::vector<std::string> words = words_of_part(text);
@@ -124,11 +131,30 @@ PartName part_name(std::string_view text) {
   return out;
 }
 
-bool synchronises(std::string_view text) {
-  return std::ranges::any_of(words_of_part(text), [](const std::string& word) {
-    return table().synchronising.count(word) > 0;
-  });
+}  // namespace
+
+// The same few names come with each of ten thousand files of ranks.
+PartName part_name(std::string_view text) {
+  constexpr std::size_t kMostNames = 4096;
+  thread_local std::map<std::string, PartName, std::less<>> known;
+  const auto at = known.find(text);
+  if (at != known.end()) return at->second;
+  const PartName part = read_part(text);
+  if (known.size() < kMostNames) known.emplace(text, part);
+  return part;
 }
+
+namespace {
+
+bool has_word_of(std::string_view text, const std::set<std::string, std::less<>>& words) {
+  return std::ranges::any_of(words_of_part(text),
+                             [&](const std::string& word) { return words.count(word) > 0; });
+}
+
+}  // namespace
+
+bool synchronises(std::string_view text) { return has_word_of(text, table().synchronising); }
+bool tells_load(std::string_view text) { return has_word_of(text, table().loads); }
 
 TimeStatistic statistic_of(std::string_view name) {
   const std::size_t cut = name.find_last_of("_/. ");
@@ -141,16 +167,10 @@ TimeStatistic statistic_of(std::string_view name) {
 
 bool whole_of_step(std::string_view text) {
   const PartName part = part_name(text);
-  return part.part == StepPart::none && !part.waits &&
-         std::ranges::any_of(words_of_part(text),
-                             [](const std::string& word) { return table().whole.count(word) > 0; });
+  return part.part == StepPart::none && !part.waits && has_word_of(text, table().whole);
 }
 
-bool tells_of_other_work(std::string_view text) {
-  return std::ranges::any_of(words_of_part(text), [](const std::string& word) {
-    return table().other_work.count(word) > 0;
-  });
-}
+bool tells_of_other_work(std::string_view text) { return has_word_of(text, table().other_work); }
 
 std::span<const std::string> loss_names() { return table().losses; }
 std::span<const std::string> loss_line_words() { return table().loss_lines; }

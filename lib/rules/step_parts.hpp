@@ -19,6 +19,8 @@ const char* name(StepPart part);
 const std::string& label(StepPart part);
 // What makes it short again where it grew; "" of a part that grows when a machine is slow.
 const std::string& relief(StepPart part);
+// Whether a step has little of it, whatever is trained.
+bool overhead(StepPart part);
 // The part that name() gives this name; none: of nothing.
 StepPart part_named(std::string_view name);
 // Whether faults of that kind make the part longer on all ranks.
@@ -40,6 +42,8 @@ struct TimeStatistic {
   bool any = false, middle = false;
 };
 TimeStatistic statistic_of(std::string_view name);
+// An amount that a rank is given to work on: "tokens_in", "max_len".
+bool tells_load(std::string_view name);
 // Work at whose end the ranks wait for each other, if nothing else tells of that: "bwd_ms".
 bool synchronises(std::string_view name);
 // Whether the name is that of the step itself: "total", "iter_time".

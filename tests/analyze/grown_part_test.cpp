@@ -44,6 +44,22 @@ TEST(GrownPart, TheOneThatExplainsWhatTheStepsGrewBy) {
   EXPECT_EQ(grown->outside_ms, 20);
 }
 
+TEST(DominantPart, IsLoadedByAllAndFillsTheStep) {
+  Steps steps;
+  for (int rank = 0; rank < 4; ++rank) {
+    steps.part(Rank(rank), "forward_ms", 300, 900);
+    steps.part(Rank(rank), "data_time", 600, 2000);
+  }
+  const auto whole_run = [&] {
+    return dominant_part({steps.iterations, steps.parts, steps.whole, 0, 199});
+  };
+  ASSERT_TRUE(whole_run());
+  EXPECT_EQ(whole_run()->name, "data_time");
+  EXPECT_EQ(whole_run()->outside_ms, 0);
+  steps.part(Rank(4), "data_time", 20, 20);
+  EXPECT_FALSE(whole_run()) << "one of them has its data at once";
+}
+
 TEST(GrownPart, APartOfAPartIsMoreExact) {
   Steps steps;
   steps.part(Rank(0), "forward-backward", 800, 2800);

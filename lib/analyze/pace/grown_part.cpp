@@ -53,4 +53,23 @@ std::optional<GrownPart> grown_part(const SlowPartsInput& input, const GrownPart
   return out == nullptr ? std::nullopt : std::optional(*out);
 }
 
+std::optional<GrownPart> dominant_part(const SlowPartsInput& input, double share,
+                                       std::size_t least) {
+  const Halves step = halves(input.iteration_ms, input);
+  if (step.within < least) return std::nullopt;
+  std::map<std::string, std::vector<double>> by_name;
+  for (const PartSeries& series : input.parts)
+    if (const rules::PartName part = rules::part_name(series.name);
+        part.works && rules::overhead(part.part))
+      if (const Halves of_rank = halves(series.ms, input); of_rank.within > 0)
+        by_name[series.name].push_back(of_rank.inside);
+  for (auto& [name, medians] : by_name) {
+    const auto [low, high] = std::ranges::minmax(medians);
+    if (low < share * step.inside || high >= step.inside) continue;
+    return GrownPart{name, rules::part_name(name).part, median_of(std::move(medians)), 0,
+                     low / step.inside};
+  }
+  return std::nullopt;
+}
+
 }  // namespace culprit::analyze

@@ -30,4 +30,9 @@ struct GrownPartParams {
 std::optional<GrownPart> grown_part(const SlowPartsInput& input,
                                     const GrownPartParams& params = {});
 
+// The part that takes this share of the iterations in each of the ranks that tell of it, though a
+// step has little of it: loading of data, not computation. outside_ms is 0.
+std::optional<GrownPart> dominant_part(const SlowPartsInput& input, double share = 0.4,
+                                       std::size_t least = 5);
+
 }  // namespace culprit::analyze

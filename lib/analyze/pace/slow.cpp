@@ -213,8 +213,20 @@ class Joined {
       if (own != nullptr && own->grown) {
         const GrownPart& grown = *own->grown;
         slow.grown = rules::name(grown.part);
-        f.why = say(Phrase::part_grew, rules::label(grown.part), grown.name, grown.outside_ms,
-                    grown.inside_ms, std::min(1.0, grown.explains) * 100);
+        f.why = grown.outside_ms > 0
+                    ? say(Phrase::part_grew, rules::label(grown.part), grown.name, grown.outside_ms,
+                          grown.inside_ms, std::min(1.0, grown.explains) * 100)
+                    : say(Phrase::part_dominates, rules::label(grown.part), grown.name,
+                          grown.inside_ms, grown.explains * 100);
+        return;
+      }
+      if (own != nullptr && own->load) {
+        const UnequalLoad& load = *own->load;
+        slow.grown = kUnequalLoad;
+        f.why = load.load.empty()
+                    ? say(Phrase::load_wanders, load.excess_ms, load.part, load.leads * 100)
+                    : say(Phrase::work_follows_load, load.excess_ms, load.part, load.load,
+                          load.correlation);
         return;
       }
       const SlowParts* parts = own == nullptr ? nullptr : &own->parts;
@@ -340,6 +352,8 @@ class Joined {
     if (own == nullptr) return out;
     const SlowParts* parts = &own->parts;
     if (parts->answer != SlowPartsAnswer::ranks || parts->ranks.empty()) return out;
+    // Who does more because it was given more is not slow.
+    if (own->load && !own->load->load.empty()) return out;
     Lead lead{.ranks = parts->ranks, .own_work = true};
     // Explained in full and against its own past is as sure as one source gets.
     lead.confidence = parts->against_outside && parts->explains >= confidence::kExplainsAll

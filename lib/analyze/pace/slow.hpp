@@ -17,6 +17,7 @@
 #include "analyze/pace/grown_part.hpp"
 #include "analyze/pace/slow_kernels.hpp"
 #include "analyze/pace/slow_rank_parts.hpp"
+#include "analyze/pace/unequal_load.hpp"
 
 namespace culprit::analyze {
 
@@ -27,6 +28,7 @@ struct OwnWork {
   std::optional<GrownPart> grown;  // of all ranks, or of the one whose log reports the steps
   std::vector<Evidence> evidence;
   std::optional<SlowKernels> kernels;  // of the one rank that works longer
+  std::optional<UnequalLoad> load;     // where the ranks were given unequal work
 };
 
 struct SlowJobParams {

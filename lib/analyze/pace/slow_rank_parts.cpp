@@ -41,38 +41,71 @@ void add_told(std::vector<double>& sum, const std::vector<double>& ms, std::size
 using SumsByRank = std::map<Rank, RankSum>;
 using Kinds = std::map<std::string, PartKind, std::less<>>;  // of parts, by name
 
-// Of every rank that tells it, what the parts of that name take, and how long the rank waits.
-struct PartAndWait {
-  std::vector<double> part, both;
-};
-
 double spread(const std::vector<double>& values) {
   const auto [least, most] = std::ranges::minmax(values);
   return most - least;
 }
 
+// Of every rank that tells it, what the parts of that name take, and that with the rank's waiting.
+struct PartAndWait {
+  std::vector<double> part, both;
+
+  void add(double of_part, double wait) {
+    part.push_back(of_part);
+    both.push_back(of_part + wait);
+  }
+  // Who takes longer in the part waits as much less.
+  bool complement(std::size_t ranks, const SlowPartsParams& params) const {
+    return part.size() == ranks && spread(part) >= params.effect * median_of(both) &&
+           spread(both) <= params.complement * spread(part);
+  }
+};
+
+// Whether it is so in most iterations, where it is another rank each time.
+bool complement_in_most(const std::vector<const PartSeries*>& part,
+                        const std::map<Rank, std::vector<double>>& waits,
+                        const SlowPartsInput& input, const SlowPartsParams& params) {
+  constexpr std::size_t kLeastTold = 3;
+  std::size_t told = 0, good = 0;
+  for (std::size_t i = 0; i < input.iterations.size(); ++i) {
+    if (input.iterations[i] < input.first || input.iterations[i] > input.last) continue;
+    PartAndWait values;
+    for (const PartSeries* p : part)
+      if (const auto wait = waits.find(p->rank);
+          wait != waits.end() && i < p->ms.size() && std::isfinite(p->ms[i] + wait->second[i]))
+        values.add(p->ms[i], wait->second[i]);
+    if (values.part.size() < kLeastRanks) continue;
+    ++told;
+    good += values.complement(values.part.size(), params);
+  }
+  return told >= kLeastTold && good * 5 >= told * 4;
+}
+
 // Parts whose names say nothing, or that may hold both: where who takes longer in one waits as much
 // less, it is work. In a synchronous step all ranks take equally long.
 void place_by_complement(const SlowPartsInput& input, const SlowPartsParams& params, Kinds& kinds) {
-  std::map<Rank, double> waits;
-  for (const PartSeries& p : input.parts)
-    if (kinds.at(p.name) == PartKind::waiting)
-      if (const Halves h = halves(p.ms, input); h.within > 0) waits[p.rank] += h.inside;
-  if (waits.size() < kLeastRanks) return;
-  std::map<std::string_view, PartAndWait> mixed;
+  std::map<Rank, std::vector<double>> waits;
+  std::map<Rank, double> medians;
+  std::map<std::string_view, std::vector<const PartSeries*>> mixed;
   for (const PartSeries& p : input.parts) {
-    const auto wait = waits.find(p.rank);
-    if (kinds.at(p.name) != PartKind::mixed || wait == waits.end()) continue;
-    const Halves h = halves(p.ms, input);
-    if (h.within == 0) continue;
-    mixed[p.name].part.push_back(h.inside);
-    mixed[p.name].both.push_back(h.inside + wait->second);
+    const PartKind kind = kinds.at(p.name);
+    if (kind == PartKind::mixed) mixed[p.name].push_back(&p);
+    if (kind != PartKind::waiting) continue;
+    if (const Halves h = halves(p.ms, input); h.within > 0) medians[p.rank] += h.inside;
+    std::vector<double>& wait = waits[p.rank];
+    wait.resize(input.iterations.size(), 0);
+    add(wait, p.ms);
   }
-  for (const auto& [name, values] : mixed)
-    if (values.part.size() == waits.size() &&
-        spread(values.part) >= params.effect * median_of(values.both) &&
-        spread(values.both) <= params.complement * spread(values.part))
+  if (medians.size() < kLeastRanks) return;
+  for (const auto& [name, series] : mixed) {
+    PartAndWait values;
+    for (const PartSeries* p : series)
+      if (const auto wait = medians.find(p->rank); wait != medians.end())
+        if (const Halves h = halves(p->ms, input); h.within > 0) values.add(h.inside, wait->second);
+    if (values.complement(medians.size(), params) ||
+        complement_in_most(series, waits, input, params))
       kinds.find(name)->second = PartKind::own;
+  }
 }
 
 // Where no part tells of waiting and all ranks take equally long, they wait in the work at whose
@@ -294,6 +327,19 @@ Halves halves(std::span<const double> values, const SlowPartsInput& input) {
 PartKind part_kind(std::string_view name) {
   const rules::PartName part = rules::part_name(name);
   return part.waits ? PartKind::waiting : part.works ? PartKind::own : PartKind::mixed;
+}
+
+OwnParts own_parts(const SlowPartsInput& input, const SlowPartsParams& params) {
+  const Kinds kinds = kinds_of(input, params);
+  OwnParts out;
+  for (auto&& [rank, sum] : sums_by_rank(input, kinds))
+    if (sum.has_own) out.sums[rank] = std::move(sum.own);
+  std::map<std::string, double> told;
+  for (const PartSeries& p : input.parts)
+    if (kinds.at(p.name) == PartKind::own) told[p.name] += halves(p.ms, input).inside;
+  const auto largest = std::ranges::max_element(told, {}, [](const auto& t) { return t.second; });
+  if (largest != told.end()) out.largest = largest->first;
+  return out;
 }
 
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -92,6 +93,14 @@ struct SlowParts {
   std::vector<RankExcess> all;   // by rank
   Text why;                      // a sentence
 };
+
+// Own work of the ranks that tell of any, iteration by iteration; NaN where one of its parts is not
+// told. largest: the own part of which most time is told.
+struct OwnParts {
+  std::map<Rank, std::vector<double>> sums;
+  std::string largest;
+};
+OwnParts own_parts(const SlowPartsInput& input, const SlowPartsParams& params = {});
 
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params = {});
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cctype>
+#include <optional>
 #include <set>
 
 #include <re2/re2.h>
@@ -329,12 +330,14 @@ bool commands(const Head& head) {
   int headings = 0, lines = 0;
   bool bare = false;
   std::set<std::string> sections;
-  const bool tools = output_of_tools(head);
+  std::optional<bool> tools;  // asked where there is a heading to believe
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
     if (trimmed(text).empty()) return true;
     const CommandHeading heading = command_heading(text);
     headings += (bare && prompted(text)) ||
-                (!heading.host.empty() && (!heading.bare || (heading.section && tools)));
+                (!heading.host.empty() &&
+                 (!heading.bare ||
+                  (heading.section && (tools ? *tools : *(tools = output_of_tools(head))))));
     bare = heading.bare;
     if (heading.section) sections.insert(heading.host);
     return headings < 2 && sections.size() < kFewestSections &&

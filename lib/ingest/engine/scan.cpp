@@ -38,8 +38,9 @@ RecordBounds record_around(std::string_view block, std::size_t at, std::size_t f
           record_end(block, at, std::min(block.size(), at + kReach))};
 }
 
-// Whether the folded word stands in the text. No early exit: compilers turn this loop into vector
-// code.
+}  // namespace
+
+// No early exit: compilers turn this loop into vector code.
 bool mentions(std::string_view text, std::string_view word) {
   unsigned char found = 0;
   const std::size_t last = word.size() - 1;
@@ -51,8 +52,6 @@ bool mentions(std::string_view text, std::string_view word) {
                                                 ((text[i + last] | 0x20) == word[last])));
   return found != 0 && (word.size() <= 4 || rules::fold(text).find(word) != std::string::npos);
 }
-
-}  // namespace
 
 std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling) {
   const void* newline = std::memchr(block.data() + at, '\n', ceiling - at);

@@ -131,8 +131,7 @@ std::optional<RankRange> rank_range(std::string_view text) {
 
 bool sniff_rank_ranges(const Head& head) {
   // CPUs of NUMA nodes, layers of stages and documents of files are listed like that, too.
-  if (!contains(lower(head.bytes.substr(0, 4096)), "rank") && !contains(lower(head.base()), "rank"))
-    return false;
+  if (!mentions(head.bytes.substr(0, 4096), "rank") && !mentions(head.base(), "rank")) return false;
   std::map<std::string, int> hosts;
   std::int64_t size = 0;
   return every_line_fits(head,

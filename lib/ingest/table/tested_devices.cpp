@@ -43,9 +43,7 @@ std::optional<bool> verdict_word(std::string_view word) {
 
 // "mismatches=17/2000", "miscompares=0", "bitwise_mismatches": how many results were wrong.
 bool counts_wrong_results(std::string_view key) {
-  const std::string low = lower(key);
-  return std::ranges::any_of(TestWords{"mismatch", "miscompare"},
-                             [&](std::string_view word) { return contains(low, word); });
+  return mentions(key, "mismatch") || mentions(key, "miscompare");
 }
 
 // Of what a device computes, as a test's name or a key tells.

@@ -260,9 +260,8 @@ bool sniff_step_table(const Head& head) {
   }
   const Layout layout = layout_of(header, base);
   const bool once = !layout.step && !layout.time;
-  if (layout.separator == ' ' && !known_columns(layout)) return false;
-  if (layout.columns.size() < (named ? 2 : 3) || of_nvidia_smi(header, layout) ||
-      (once && !layout.owner))
+  if (layout.columns.size() < (named ? 2 : 3) || (once && !layout.owner) ||
+      of_nvidia_smi(header, layout) || (layout.separator == ' ' && !known_columns(layout)))
     return false;
   // A header is words.
   for (const StepColumn& column : layout.columns) {
