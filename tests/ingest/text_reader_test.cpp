@@ -15,6 +15,19 @@ std::uint64_t total(const Rows& rows, const std::string& event_class = "") {
   return n;
 }
 
+// Lines that speak of an error in words that no rule knows.
+std::size_t unknown_errors(const std::string& line) {
+  const Rows rows = read_text("start\n" + line + "\nend\n");
+  return static_cast<std::size_t>(std::ranges::count_if(
+      rows.events, [](const EventRow& e) { return e.event_class.starts_with("error_line/"); }));
+}
+
+TEST(ErrorLine, AReadingOfACounterIsNone) {
+  EXPECT_EQ(unknown_errors("frobnicator error: the spline could not be reticulated"), 1u);
+  EXPECT_EQ(unknown_errors("Link Error Recovery Counter        : 0"), 0u);
+  EXPECT_EQ(unknown_errors("Error Information Log Entries:      2"), 0u);
+}
+
 TEST(Storm, FoldsAfterTheFirstFew) {
   std::string text;
   for (int i = 0; i < 1000; ++i)

@@ -35,7 +35,12 @@ bool is_error(const re2::StringPiece text) {
   // What is printed as an error is one, whatever else it mentions.
   static const re2::RE2 kSevere(
       R"(^(?:\[?(?:ERROR|CRITICAL|FATAL)\b|[EF] \S+\.(?:cc|cpp|py|cu):\d+\]))");
-  return re2::RE2::PartialMatch(text, kSpeaks) &&
+  // "Link Error Recovery Counter : 0", "Error Information Log Entries: 2": a reading of a counter.
+  static const re2::RE2 kReading(R"(^\s*[A-Za-z]\w*(?:[ _./()-]+\w+)+[ )]*[:=]\s*\d+\s*$)"),
+      kOutcome(R"((?i)\b(?:exit\w*|code|status|signal|errno|rank|pid)\b)");
+  const bool reading =
+      re2::RE2::PartialMatch(text, kReading) && !re2::RE2::PartialMatch(text, kOutcome);
+  return !reading && re2::RE2::PartialMatch(text, kSpeaks) &&
          (re2::RE2::PartialMatch(text, kSevere) || !re2::RE2::PartialMatch(text, kHarmless));
 }
 
