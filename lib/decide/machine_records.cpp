@@ -148,28 +148,47 @@ void tell_machine_records(Walk& w) {
   if (!told.empty()) v.summary += say(Phrase::machine_recorded, *host, records);
 }
 
-// What the machine that makes the job slow has otherwise than all others: a program beside the
-// job's, less memory.
+// Settings that one machine alone has otherwise than all others, the weightiest first.
+std::vector<const Finding*> odd_settings(const Walk& w, const std::optional<Host>& host,
+                                         std::string_view explains) {
+  std::vector<const Finding*> out;
+  const std::vector<Target>& targets = w.verdict.targets;
+  for (const Finding& f : w.incident.findings)
+    if (const auto* setting = std::get_if<SettingFacts>(&f.facts);
+        setting != nullptr && f.outcome == Outcome::fired && setting->explains == explains &&
+        f.hosts.size() == 1 && (!host || f.hosts.front() == *host) &&
+        std::ranges::none_of(
+            targets, [&](const Target& t) { return std::ranges::count(t.because, f.id) > 0; }))
+      out.push_back(&f);
+  std::ranges::stable_sort(
+      out, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  return out;
+}
+
+void tell_setting(Walk& w, const Finding& f) {
+  const auto& setting = std::get<SettingFacts>(f.facts);
+  w.verdict.summary += say(Phrase::alone_has, f.hosts.front(), setting.label, setting.value);
+  if (!f.advice.empty()) next(w.verdict, NextKind::plan, f.advice);
+}
+
+// What the machine that makes the job slow has otherwise: a program beside the job's, less memory.
+// And where a job failed that no machine ended, the build of its program that one of them alone
+// has.
 void tell_odd_settings(Walk& w) {
   constexpr std::size_t kMostSettings = 2;
   Verdict& v = w.verdict;
   const std::optional<Host> host = only_machine(v);
-  if (!host || v.action != Action::mitigate) return;
-  std::vector<const Finding*> odd;
-  for (const Finding& f : w.incident.findings)
-    if (const auto* setting = std::get_if<SettingFacts>(&f.facts);
-        setting != nullptr && f.outcome == Outcome::fired && setting->explains == "performance" &&
-        f.hosts == std::vector<Host>{*host} &&
-        std::ranges::count(v.targets.front().because, f.id) == 0)
-      odd.push_back(&f);
-  std::ranges::stable_sort(
-      odd, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
-  if (odd.size() > kMostSettings) odd.resize(kMostSettings);
-  for (const Finding* f : odd) {
-    const auto& setting = std::get<SettingFacts>(f->facts);
-    v.summary += say(Phrase::alone_has, *host, setting.label, setting.value);
-    if (v.targets.front().because.size() < 6) v.targets.front().because.push_back(f->id);
-    if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
+  if (v.action == Action::mitigate && host) {
+    std::vector<const Finding*> odd = odd_settings(w, host, "performance");
+    if (odd.size() > kMostSettings) odd.resize(kMostSettings);
+    for (const Finding* f : odd) {
+      tell_setting(w, *f);
+      if (v.targets.front().because.size() < 6) v.targets.front().because.push_back(f->id);
+    }
+  } else if (v.action == Action::repair || v.action == Action::rollback ||
+             v.action == Action::checks || v.action == Action::investigate) {
+    const std::vector<const Finding*> odd = odd_settings(w, std::nullopt, "communication");
+    if (!odd.empty() && odd.front()->severity == Severity::critical) tell_setting(w, *odd.front());
   }
 }
 

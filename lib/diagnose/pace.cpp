@@ -356,6 +356,16 @@ bool on_one_machine(const analyze::Facts& facts, const Tellers& tellers,
   return tellers.hosts.empty() && placed == ranks.size() && hosts.size() == 1;
 }
 
+// The whole run as a slow interval: of each step so much is lost.
+analyze::SlowInterval whole_run(double step_ms, double lost_ms, std::size_t steps) {
+  return {.end = steps,
+          .level = step_ms,
+          .baseline = step_ms - lost_ms,
+          .factor = step_ms / (step_ms - lost_ms),
+          .from_start = true,
+          .against_peers = true};
+}
+
 // The whole run as a slow interval, where one works much more in each step than all others do, and
 // they wait for it.
 std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& parts,
@@ -381,12 +391,7 @@ std::optional<analyze::SlowInterval> slow_throughout(const analyze::SlowParts& p
   if (waited < parts.excess_ms / 2 || waited >= step_ms ||
       (!any_waits && waited < kLeastUnseen * step_ms))
     return std::nullopt;
-  return analyze::SlowInterval{.end = steps,
-                               .level = step_ms,
-                               .baseline = step_ms - waited,
-                               .factor = step_ms / (step_ms - waited),
-                               .from_start = true,
-                               .against_peers = true};
+  return whole_run(step_ms, waited, steps);
 }
 
 // What each rank was given to do in each step.
@@ -414,12 +419,7 @@ std::optional<analyze::SlowInterval> slow_for_all(const std::optional<analyze::U
                                                   double step_ms, std::size_t steps) {
   const double lost = load ? load->excess_ms : part ? part->inside_ms : 0;
   if (!(lost > 0) || !(step_ms > lost)) return std::nullopt;
-  return analyze::SlowInterval{.end = steps,
-                               .level = step_ms,
-                               .baseline = step_ms - lost,
-                               .factor = step_ms / (step_ms - lost),
-                               .from_start = true,
-                               .against_peers = true};
+  return whole_run(step_ms, lost, steps);
 }
 
 // Who did what in the slow intervals, or in the whole run where it has none.

@@ -199,6 +199,26 @@ TEST(Slurm, ShowNode) {
   EXPECT_EQ(clocks(rows), "boot_time 2026-03-01T08:12:33Z? +0s");
 }
 
+// A tag may mean another build on each machine.
+TEST(Pods, BuildOfTheImageOfEachNode) {
+  const std::string want =
+      "container.image.moe=sha256:f3b07d551200@kn-41\ncontainer.image.moe=sha256:11aa90c2e700@kn-"
+      "44";
+  EXPECT_EQ(settings(file("imageids.txt",
+                          "POD        NODE   IMAGE                       IMAGEID\n"
+                          "raven-0    kn-41  reg.lab/train/moe:latest    sha256:f3b07d551200aa\n"
+                          "raven-3    kn-44  reg.lab/train/moe:latest    sha256:11aa90c2e700aa\n")),
+            want);
+  std::string yaml;
+  for (const auto& [pod, node, digest] :
+       {std::tuple{"raven-0", "kn-41", "f3b07d551200aa"}, {"raven-3", "kn-44", "11aa90c2e700aa"}})
+    yaml += fmt::format(
+        "- metadata:\n    name: {}\n    namespace: lab\n  spec:\n    nodeName: {}\n  status:\n"
+        "    containerStatuses:\n    - name: main\n      imageID: reg.lab/train/moe@sha256:{}\n",
+        pod, node, digest);
+  EXPECT_EQ(settings(file("pods.yaml", yaml)), want);
+}
+
 TEST(Slurm, QueueWithTheMachinesOfEachJob) {
   EXPECT_EQ(settings(file("squeue.txt",
                           "  JOBID PARTITION     NAME     USER ST       TIME  NODES "

@@ -21,10 +21,10 @@ extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
-    kMounts, kMemorySize, kPciRedirect, kPodTable, kNodeTable, kPodAssignment, kPodDescription,
-    kHostBlocks, kOwnHeadings, kPingSizes, kClockReadings, kZoneNotes, kRdmaPortLines, kInterfaces,
-    kPingNames, kFlowControl, kSelRows, kRecorderAnalysis, kZoneComments, kZoneSettings,
-    kRepeatedWork, kPciRows, kMachineAnswers, kMachineTable;
+    kMounts, kMemorySize, kPciRedirect, kImageTable, kPodTable, kNodeTable, kPodAssignment,
+    kPodDescription, kHostBlocks, kOwnHeadings, kPingSizes, kClockReadings, kZoneNotes,
+    kRdmaPortLines, kInterfaces, kPingNames, kFlowControl, kSelRows, kRecorderAnalysis,
+    kZoneComments, kZoneSettings, kRepeatedWork, kPciRows, kMachineAnswers, kMachineTable;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kStatusLines,
     kPstree, kDumpHeading;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -120,6 +120,7 @@ constexpr const Recogniser* kAll[] = {
     &kLoadLines,
     &kNameLines,
     &kMounts,
+    &kImageTable,
     &kMemorySize,
     &kPciRedirect,
     &kScontrol,

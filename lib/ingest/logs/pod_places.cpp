@@ -70,10 +70,6 @@ class MachineTable : public Assembler {
   void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return 100'000; }
 
- private:
-  struct Column {
-    std::size_t at = 0, index = 0;  // where its heading begins, and its place among them
-  };
   static std::vector<std::string_view> words(std::string_view text) {
     std::vector<std::string_view> out;
     for (std::size_t at = 0; (at = text.find_first_not_of(" \r", at)) < text.size();) {
@@ -83,6 +79,11 @@ class MachineTable : public Assembler {
     }
     return out;
   }
+
+ private:
+  struct Column {
+    std::size_t at = 0, index = 0;  // where its heading begins, and its place among them
+  };
   static Column place(std::string_view heading, std::string_view name) {
     const std::size_t at = column(heading, name);
     return {at, words(heading.substr(0, at)).size()};
@@ -146,11 +147,64 @@ Outcome read_assignment(const TextLine& line, Reading& reading) {
   return {true};
 }
 
+// Which build of an image a machine runs: a name and a tag may mean another one on each of them.
+void put_image(const Place& place, std::string_view image, std::string_view digest,
+               std::string_view machine, Reading& reading) {
+  constexpr std::size_t kDigest = 19;  // "sha256:" and twelve digits, as tools print it
+  image = image.substr(0, image.find('@'));
+  image.remove_prefix(std::min(image.rfind('/') + 1, image.size()));
+  image = image.substr(0, image.find(':'));
+  if (image.empty() || machine.empty() || machine == "<none>") return;
+  reading.sink.put(ConfigRow{place, "container.image." + std::string(image.substr(0, 120)),
+                             std::string(digest.substr(0, kDigest)), Host(machine.substr(0, 253))});
+}
+
+// A table with the node, the image and its digest of each pod, in columns that somebody chose.
+class ImageTable : public Assembler {
+ public:
+  // The first column names the pod.
+  ImageTable(std::size_t columns, std::size_t node, std::size_t image)
+      : columns_(columns), node_(node), image_(image) {}
+  Step feed(const TextLine& line, Reading& reading) override {
+    const auto words = MachineTable::words(line.raw);
+    const auto digest = std::ranges::find_if(
+        words, [](std::string_view word) { return contains(word, "sha256:"); });
+    if (words.size() != columns_ || digest == words.end()) return Step::finished;
+    put_image(line.place, words[image_], digest->substr(digest->find("sha256:")), words[node_],
+              reading);
+    put_name(line.place, words.front(), words[node_], reading);
+    return Step::took;
+  }
+  void finish(Reading&) override {}
+  std::uint64_t most_lines() const override { return 100'000; }
+
+ private:
+  std::size_t columns_, node_, image_;
+};
+
+Outcome read_images(const TextLine& line, Reading&) {
+  const auto words = MachineTable::words(line.raw.substr(0, 1024));
+  const auto node = std::ranges::find(words, "NODE"), image = std::ranges::find(words, "IMAGE");
+  if (node == words.end() || image == words.end() ||
+      (words.front() != "POD" && words.front() != "NAME"))
+    return {};
+  return {true,
+          std::make_unique<ImageTable>(words.size(), static_cast<std::size_t>(node - words.begin()),
+                                       static_cast<std::size_t>(image - words.begin()))};
+}
+
 // The pod of which the lines speak: its name stands before its node.
 class Description : public Kept {
  public:
   // One line; true when it told something.
   bool line(const Place& place, std::string_view text, Reading& reading) {
+    static const re2::RE2 kImage(R"(^ +(?:Image ID|imageID): +(\S+)@(sha256:[0-9a-f]+))");
+    if (std::string image, digest;
+        !node_.empty() &&
+        re2::RE2::PartialMatch({text.data(), text.size()}, kImage, &image, &digest)) {
+      put_image(place, image, digest, node_, reading);
+      return true;
+    }
     static const re2::RE2 kPair(
         R"(^( *)(?:- )?(Name|Node|IP|name|namespace|nodeName|podIP):\s+"?([^\s"/]+))");
     std::string indent, key, value;
@@ -193,7 +247,8 @@ Outcome read_description(const TextLine& line, Reading& reading) {
 
 bool sniff_pods_yaml(const Head& head) {
   return (head.base().ends_with(".yaml") || head.base().ends_with(".yml")) &&
-         head.bytes.starts_with("apiVersion:") &&
+         (head.bytes.starts_with("apiVersion:") || head.bytes.starts_with("- metadata:") ||
+          head.bytes.starts_with("items:")) &&
          (contains(head.bytes, "kind: Pod\n") || contains(head.bytes, "\n    nodeName: "));
 }
 
@@ -205,6 +260,7 @@ std::string read_pods_yaml(std::string_view bytes, const MemberRow& member, Read
   return {};
 }
 
+constexpr std::string_view kImageWords[] = {" IMAGE "};
 constexpr std::string_view kPodWords[] = {"RESTARTS"};
 constexpr std::string_view kNodeWords[] = {"INTERNAL-IP"};
 constexpr std::string_view kAssignedWords[] = {"Successfully assigned "};
@@ -212,8 +268,11 @@ constexpr std::string_view kDescriptionWords[] = {"Node:   "};
 
 }  // namespace
 
-extern const Recogniser kPodTable, kNodeTable, kPodDescription, kPodAssignment;
+extern const Recogniser kPodTable, kNodeTable, kPodDescription, kPodAssignment, kImageTable;
 extern const Document kPodsYaml;
+constinit const Recogniser kImageTable{"image-table",
+                                       "kubectl get pods: node, image and digest of each pod",
+                                       kImageWords, read_images};
 constinit const Recogniser kPodTable{"pod-table", "kubectl get pods -o wide: the node of each pod",
                                      kPodWords, read_pods};
 constinit const Recogniser kNodeTable{"node-table",

@@ -45,7 +45,7 @@ std::optional<double> step_took(std::string_view text, std::optional<double>& ba
       R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(\d{0,6})\s*(?:step|iter(?:ation)?|it)s?\b)");
   // "loss 2.39 sec/step 4.47": there the unit is the name of what follows.
   static const rules::GuardedPattern kUnitIsName(
-      R"((?i)(?:^|[|,(]\s*|[a-z_]+[ :=]+[-+\d.e]+[ ,|]+)(ms|msec|s|sec|secs|seconds)\s*(?:/|_per_)(?:step|iter(?:ation)?|it|batch)s?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
+      R"((?i)(?:^|[|,(]\s*|[a-z_]+[ :=]+[-+\d.e]+[ ,|]+)(ms|msec|s|sec|secs|seconds)\s*(?:/|_per_|_)(?:step|iter(?:ation)?|it|batch)s?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
   // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
   static const rules::GuardedPattern kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
   static const rules::GuardedPattern kBareTime(
@@ -53,9 +53,9 @@ std::optional<double> step_took(std::string_view text, std::optional<double>& ba
   // Loops that print when they will be done time each iteration in seconds: MetricLogger, MMEngine,
   // detectron2.
   static const rules::GuardedPattern kWithEta(R"(\beta: .*\s(?:iter_)?time: (\d+\.\d+)(?:\s|$))");
-  // "iter_s=10.3", "step_ms: 812"
+  // "iter_s=10.3", "step_ms: 812", "time_this_iter_s=1.3" of Ray
   static const rules::GuardedPattern kUnitInName(
-      R"((?i)(?:^|[\s|,(])(?:step|iter(?:ation)?|batch)_(ms|msec|s|sec|secs|seconds)\s*[=:]\s*(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
+      R"((?i)(?:^|[\s|,(]|time_this_)(?:step|iter(?:ation)?|batch)_(ms|msec|s|sec|secs|seconds)\s*[=:]\s*(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
   const rules::Bigrams pairs(text);
   std::string of_name, took, unit, steps;
   double each = 0;
@@ -185,12 +185,12 @@ Outcome read_step_time(const TextLine& line, Reading& reading) {
 
 constexpr std::string_view kLoopWords[] = {"[step="};
 constexpr std::string_view kStepTimeWords[] = {
-    "ms/step",   " s/step",   "s/iter",   "s/10it",   "s/20it",     "s/50it",     "s/100it",
-    "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it", "data_time",  "data_s=",    "data_ms",
-    "data_wait", "data_load", "dataload", "fwd_bwd",  "fwd+bwd",    "fwd_ms",     "fwd_time",
-    " forward=", "forward_",  "compute=", "compute_", "allreduce=", "allreduce_", "wait_reduce",
-    "(data ",    " fwd 0",    " fwd 1",   " bwd 0",   " bwd 1",     "step_ms=",   "step_ms:",
-    "step_time", "iter_ms=",  "iter_ms:", "iter_time"};
+    "ms/step",   " s/step",   "s/iter",   "s/10it",    "s/20it",     "s/50it",     "s/100it",
+    "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it",  "data_time",  "data_s=",    "data_ms",
+    "data_wait", "data_load", "dataload", "fwd_bwd",   "fwd+bwd",    "fwd_ms",     "fwd_time",
+    " forward=", "forward_",  "compute=", "compute_",  "allreduce=", "allreduce_", "wait_reduce",
+    "(data ",    " fwd 0",    " fwd 1",   " bwd 0",    " bwd 1",     "step_ms=",   "step_ms:",
+    "step_time", "iter_ms=",  "iter_ms:", "iter_time", " s/it=",     " s_it=",     "_iter_s="};
 
 // It must name its step.
 constexpr std::string_view kOfSteps[] = {"step", "iter", "it ", "it="};

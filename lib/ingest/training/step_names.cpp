@@ -37,6 +37,7 @@ constexpr NameWord kStepNamesWords[] = {
     {"current_step", KeyRole::step, 2},
     {"num_updates", KeyRole::step, 2},
     {"ba", KeyRole::step, 2},
+    {"i", KeyRole::step, 1},
     {"_step", KeyRole::step, 1},
     {"timestamp", KeyRole::time, 3},
     {"_timestamp", KeyRole::time, 3},
