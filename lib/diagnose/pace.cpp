@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -148,14 +147,13 @@ std::vector<const SeriesRow*> comparable(const analyze::Facts& facts) {
   return out;
 }
 
-// Parts of steps by who tells of them; what `teller` gives nobody is left out. whole_run: what is
+// Parts of steps by who tells of them, in the order of the iterations, which are sorted; what
+// `teller` gives nobody is left out. whole_run: what is
 // told once of the whole run is so of each of its iterations.
 std::vector<analyze::PartSeries> parts_of(
     const store::Database& db, const analyze::Facts& facts, const Units& units,
     const std::vector<std::int64_t>& iterations, const StepClock& clock, bool whole_run,
     const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
-  std::unordered_map<std::int64_t, std::size_t> index;
-  for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
   // By who tells and part, and then by the device of a machine that it is told of.
   std::map<std::pair<Rank, std::string>, std::map<std::string, std::vector<double>>> found;
   for (const SeriesRow* s : comparable(facts)) {
@@ -171,9 +169,16 @@ std::vector<analyze::PartSeries> parts_of(
                                                : s->gpu.value_or("");
     std::vector<double>& ms = found[{*rank, s->name}][device];
     if (ms.empty()) ms.assign(iterations.size(), kNoFigure);
-    for (std::size_t i = 0; i < points.size(); ++i)
-      if (const auto at = index.find(clock.step_of(points, i, offset)); at != index.end())
-        ms[at->second] = points.values[i] * units.ms(*s);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const std::int64_t step = clock.step_of(points, i, offset);
+      const auto at = std::ranges::upper_bound(iterations, step);
+      if (at == iterations.begin()) continue;
+      // A log that prints every tenth step stands for those between as well.
+      const auto place = static_cast<std::size_t>(at - iterations.begin()) - 1;
+      const bool printed = iterations[place] == step;
+      if (printed || (at != iterations.end() && std::isnan(ms[place])))
+        ms[place] = points.values[i] * units.ms(*s);
+    }
     if (whole_run && of_whole_run(points))
       std::ranges::fill(ms, points.values.front() * units.ms(*s));
   }
