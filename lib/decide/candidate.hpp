@@ -22,10 +22,11 @@ bool survived(const Case& incident, const Finding& f);
 // Each of its lines stands before steps of the same log, and not all of these have a time.
 bool steps_after(const Finding& f);
 
-// Its rule says that this follows, or a family of classes that this is of.
 // The machines that a finding of that kind is about. What is said of the whole job has none: its
 // hosts are those in whose files it stands.
 const std::vector<Host>& places_of(CauseKind kind, const Finding& f);
+
+// Its rule says that this follows, or a family of classes that this is of.
 bool leads_to(const Finding& cause, const std::string& event_class);
 
 bool consequence(const Finding& f);

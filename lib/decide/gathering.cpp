@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "model/confidence.hpp"
 #include "decide/candidate.hpp"
+#include "model/confidence.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::decide {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -147,18 +148,20 @@ std::vector<const SeriesRow*> comparable(const analyze::Facts& facts) {
   return out;
 }
 
-// Parts of steps by who tells of them, in the order of the iterations, which are sorted; what
-// `teller` gives nobody is left out. whole_run: what is
-// told once of the whole run is so of each of its iterations.
+// Parts of steps by who tells of them in `rows`, in the order of the iterations, which are sorted;
+// what `teller` gives nobody is left out. whole_run: what is told once of the whole run is so of
+// each of its iterations.
 std::vector<analyze::PartSeries> parts_of(
     const store::Database& db, const analyze::Facts& facts, const Units& units,
-    const std::vector<std::int64_t>& iterations, const StepClock& clock, bool whole_run,
+    std::span<const SeriesRow* const> rows, const std::vector<std::int64_t>& iterations,
+    const StepClock& clock, bool whole_run,
     const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
   // By who tells and part, and then by the device of a machine that it is told of.
   std::map<std::pair<Rank, std::string>, std::map<std::string, std::vector<double>>> found;
-  for (const SeriesRow* s : comparable(facts)) {
+  for (const SeriesRow* s : rows) {
     const MemberRow* m = facts.member(s->member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || units.ms(*s) == 0) continue;
+    const double unit = units.ms(*s);
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || unit == 0) continue;
     const std::optional<Rank> rank = teller(*s);
     if (!rank) continue;
     const SeriesPoints points = db.points(s->id);
@@ -177,10 +180,9 @@ std::vector<analyze::PartSeries> parts_of(
       const auto place = static_cast<std::size_t>(at - iterations.begin()) - 1;
       const bool printed = iterations[place] == step;
       if (printed || (at != iterations.end() && std::isnan(ms[place])))
-        ms[place] = points.values[i] * units.ms(*s);
+        ms[place] = points.values[i] * unit;
     }
-    if (whole_run && of_whole_run(points))
-      std::ranges::fill(ms, points.values.front() * units.ms(*s));
+    if (whole_run && of_whole_run(points)) std::ranges::fill(ms, points.values.front() * unit);
   }
   std::vector<analyze::PartSeries> out;
   for (auto& [key, devices] : found)
@@ -286,26 +288,27 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
 // Tables that tell how long steps took, where no log does: of each step the longest. Where they
 // tell of its parts only, a step takes as long as those of the rank that has most to do.
 analyze::JobSteps steps_from_tables(const store::Database& db, const analyze::Facts& facts) {
-  const auto counts = [&](const SeriesRow* s) {
-    return in_ms(*s) > 0 && facts.counts(facts.member(s->member));
-  };
-  std::vector<const SeriesRow*> rows = comparable(facts), parts;
-  std::erase_if(rows, [&](const SeriesRow* s) { return !counts(s); });
-  std::ranges::copy_if(rows, std::back_inserter(parts), [](const SeriesRow* s) {
-    return rules::part_name(s->name).of_step() && (s->rank || s->host);
-  });
-  std::erase_if(rows, [](const SeriesRow* s) { return !rules::whole_of_step(s->name); });
-  if (rows.empty()) rows = std::move(parts);
+  std::vector<const SeriesRow*> rows, parts;
+  for (const SeriesRow* s : comparable(facts)) {
+    if (in_ms(*s) == 0 || !facts.counts(facts.member(s->member))) continue;
+    if (rules::whole_of_step(s->name))
+      rows.push_back(s);
+    else if (rules::part_name(s->name).of_step() && (s->rank || s->host))
+      parts.push_back(s);
+  }
+  const bool of_parts = rows.empty();
+  if (of_parts) rows = std::move(parts);
   using Owner = std::tuple<MemberId, std::optional<Rank>, std::optional<Host>>;
   std::map<std::pair<std::int64_t, Owner>, std::pair<double, Place>> sums;
   for (const SeriesRow* s : rows) {
     const SeriesPoints points = db.points(s->id);
+    const double unit = in_ms(*s);
     for (std::size_t i = 0; i < points.steps.size(); ++i) {
-      const double ms = points.values[i] * in_ms(*s);
+      const double ms = points.values[i] * unit;
       if (points.steps[i] == kNoValue || !(ms > 0) || !std::isfinite(ms)) continue;
       std::pair<double, Place>& sum = sums[{points.steps[i], {s->member, s->rank, s->host}}];
       if (sum.first == 0) sum.second = analyze::place_of_sample(*s, points, i);
-      sum.first = rules::whole_of_step(s->name) ? std::max(sum.first, ms) : sum.first + ms;
+      sum.first = of_parts ? sum.first + ms : std::max(sum.first, ms);
     }
   }
   std::map<std::int64_t, std::pair<double, Place>> found;
@@ -438,8 +441,9 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   const StepClock clock(out.steps);
   const Tellers tellers = tellers_of(facts, units);
   const bool steady = out.report.intervals.empty();
+  const std::vector<const SeriesRow*> rows = comparable(facts);
   std::vector<analyze::PartSeries> parts =
-      parts_of(db, facts, units, iterations, clock, steady, [&](const SeriesRow& s) {
+      parts_of(db, facts, units, rows, iterations, clock, steady, [&](const SeriesRow& s) {
         return rules::whole_of_step(s.name) ? std::nullopt : tellers.of(facts, s);
       });
   const std::vector<double> whole = whole_steps(out.steps, iterations);
@@ -450,15 +454,18 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   if (!kernels.empty()) params.least = std::min<std::size_t>(params.least, 3);
   // What grew on all may be read from the log that reports the steps, whosever it is; of a steady
   // run, what a step should have little of.
+  const auto wanted = [&](std::string_view name) {
+    return !steady || rules::overhead(rules::part_name(name).part);
+  };
   const auto of_log = [&](const SeriesRow& s) -> std::optional<Rank> {
     const bool told = told_of_one(s) && tellers.of(facts, s);
-    const bool wanted = !steady || rules::overhead(rules::part_name(s.name).part);
-    return wanted && !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0))
-                                                                  : std::nullopt;
+    return wanted(s.name) && !told && !s.rank && contains(logs, s.member) ? std::optional(Rank(0))
+                                                                          : std::nullopt;
   };
   std::vector<analyze::PartSeries> all =
-      parts_of(db, facts, units, iterations, clock, false, of_log);
-  all.insert(all.end(), parts.begin(), parts.end());
+      parts_of(db, facts, units, rows, iterations, clock, false, of_log);
+  std::ranges::copy_if(parts, std::back_inserter(all),
+                       [&](const analyze::PartSeries& p) { return wanted(p.name); });
   const std::vector<analyze::PartSeries> loads = loads_of(db, facts, iterations);
   if (steady) {
     const analyze::SlowPartsInput of_ranks{iterations, parts, whole, iterations.front(),
@@ -476,7 +483,7 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
     out.report.intervals.push_back(*interval);
   }
   if (tellers.hosts.empty()) out.series = parts;
-  if (all.empty()) return;
+  if (all.empty() && parts.empty()) return;
   for (const analyze::SlowInterval& interval : out.report.intervals) {
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
@@ -509,12 +516,13 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   for (const MemberId member : logs) tables.push_back(db.steps(member));
   out.steps = analyze::job_steps(facts, tables);
   tables.clear();
-  const bool silent = std::ranges::all_of(out.steps.ms, [](double v) { return std::isnan(v); });
-  if (silent)
+  const auto silent = [&] {
+    return std::ranges::all_of(out.steps.ms, [](double v) { return std::isnan(v); });
+  };
+  if (silent())
     if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0)
       out.steps = std::move(counted);
-  if (std::ranges::all_of(out.steps.ms, [](double v) { return std::isnan(v); }))
-    take_times(steps_from_tables(db, facts), out.steps);
+  if (silent()) take_times(steps_from_tables(db, facts), out.steps);
   analyze::JobCheckpoints checkpoints(facts, out.steps);
   db.each_checkpoint([&](const CheckpointRow& row) {
     checkpoints.take(row);

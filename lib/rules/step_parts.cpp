@@ -84,6 +84,38 @@ bool has_any(const std::vector<std::string>& words,
                              [&](const std::string& word) { return contains(wanted, word); });
 }
 
+bool has_word_of(std::string_view text, const std::set<std::string, std::less<>>& words) {
+  return std::ranges::any_of(words_of_part(text),
+                             [&](const std::string& word) { return words.count(word) > 0; });
+}
+
+PartName read_part(std::string_view text) {
+  PartName out;
+  bool waiting = false;
+  const std::vector<std::string> words = words_of_part(text);
+  for (const std::string& word : words) {
+    if (table().units.count(word) > 0) continue;
+    out.whole = out.whole || table().whole.count(word) > 0;
+    waiting = waiting || table().waiting.count(word) > 0;
+    const auto known = table().words.find(word);
+    if (known == table().words.end()) continue;
+    out.waits = out.waits || known->second.waits;
+    out.works = out.works || !known->second.waits;
+    if (out.part == StepPart::none || known->second.waits) out.part = known->second.part;
+  }
+  if (waiting && out.part == StepPart::none) {
+    out.part = StepPart::communication;
+    out.waits = true;
+  }
+  // In a pipeline stage's forward-backward time it waits for its neighbours, too.
+  const bool both = has_any(words, {"forward", "fwd", "fw"}) &&
+                    has_any(words, {"backward", "bwd", "bw"}) &&
+                    !has_any(words, {"compute", "kernel"});
+  if (out.waits || out.whole || both) out.works = false;
+  if (out.whole && !out.waits) out.part = StepPart::none;
+  return out;
+}
+
 }  // namespace
 
 const char* name(StepPart part) { return kNames[static_cast<std::size_t>(part)]; }
@@ -102,37 +134,6 @@ bool made_longer_by(StepPart part, Symptom symptom) {
   return table().symptoms[static_cast<std::size_t>(part)].count(name(symptom)) > 0;
 }
 
-namespace {
-
-PartName read_part(std::string_view text) {
-  PartName out;
-  bool whole = false, waiting = false;
-  const std::vector<std::string> words = words_of_part(text);
-  for (const std::string& word : words) {
-    if (table().units.count(word) > 0) continue;
-    whole = whole || table().whole.count(word) > 0;
-    waiting = waiting || table().waiting.count(word) > 0;
-    const auto known = table().words.find(word);
-    if (known == table().words.end()) continue;
-    out.waits = out.waits || known->second.waits;
-    out.works = out.works || !known->second.waits;
-    if (out.part == StepPart::none || known->second.waits) out.part = known->second.part;
-  }
-  if (waiting && out.part == StepPart::none) {
-    out.part = StepPart::communication;
-    out.waits = true;
-  }
-  // In a pipeline stage's forward-backward time it waits for its neighbours, too.
-  const bool both = has_any(words, {"forward", "fwd", "fw"}) &&
-                    has_any(words, {"backward", "bwd", "bw"}) &&
-                    !has_any(words, {"compute", "kernel"});
-  if (out.waits || whole || both) out.works = false;
-  if (whole && !out.waits) out.part = StepPart::none;
-  return out;
-}
-
-}  // namespace
-
 // The same few names come with each of ten thousand files of ranks.
 PartName part_name(std::string_view text) {
   constexpr std::size_t kMostNames = 4096;
@@ -143,15 +144,6 @@ PartName part_name(std::string_view text) {
   if (known.size() < kMostNames) known.emplace(text, part);
   return part;
 }
-
-namespace {
-
-bool has_word_of(std::string_view text, const std::set<std::string, std::less<>>& words) {
-  return std::ranges::any_of(words_of_part(text),
-                             [&](const std::string& word) { return words.count(word) > 0; });
-}
-
-}  // namespace
 
 bool synchronises(std::string_view text) { return has_word_of(text, table().synchronising); }
 bool tells_load(std::string_view text) { return has_word_of(text, table().loads); }
@@ -167,7 +159,7 @@ TimeStatistic statistic_of(std::string_view name) {
 
 bool whole_of_step(std::string_view text) {
   const PartName part = part_name(text);
-  return part.part == StepPart::none && !part.waits && has_word_of(text, table().whole);
+  return part.whole && part.part == StepPart::none && !part.waits;
 }
 
 bool tells_of_other_work(std::string_view text) { return has_word_of(text, table().other_work); }

@@ -30,6 +30,7 @@ struct PartName {
   StepPart part = StepPart::none;  // what time is spent on, as far as a word says
   bool waits = false;              // a rank is held up by others in it
   bool works = false;              // it may hold others up; neither: it holds parts of both
+  bool whole = false;              // it has a word of the whole step
 
   // Whether it is of a part of a step at all.
   bool of_step() const { return waits || part != StepPart::none; }

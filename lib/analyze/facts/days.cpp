@@ -46,17 +46,18 @@ std::optional<Timestamp> last_date(const Facts& facts) {
   for (const ProgressSpan& p : facts.progress)
     if (of_incident(p.member)) see(p.last.time);
   if (best) return best;
-  // A machine's faults may be of any day.
-  for (const EventRow& e : facts.events)
-    if (of_incident(e.place.member) && e.severity >= Severity::distributed && !said_by_unit(e) &&
-        !of_machine(*facts.member(e.place.member)))
-      see(e.time);
+  // A machine's faults may be of any day: they are asked last.
+  const auto see_failures = [&](bool of_machines) {
+    for (const EventRow& e : facts.events)
+      if (of_incident(e.place.member) && e.severity >= Severity::distributed &&
+          of_machines == (said_by_unit(e) || of_machine(*facts.member(e.place.member))))
+        see(e.time);
+  };
+  see_failures(false);
   if (best) return best;
   for (const ClockRow& c : facts.clocks)
     if (of_incident(c.place.member) && c.kind != "boot_time") see(c.time);
-  if (best) return best;
-  for (const EventRow& e : facts.events)
-    if (of_incident(e.place.member) && e.severity >= Severity::distributed) see(e.time);
+  if (!best) see_failures(true);
   return best;
 }
 

@@ -39,6 +39,12 @@ Jobs queued_jobs(const Facts& facts) {
   return out;
 }
 
+Jobs known_jobs(const Facts& facts) {
+  Jobs out = recorded_jobs(facts);
+  out.merge(queued_jobs(facts));
+  return out;
+}
+
 // 20260303, or seconds since 1970.
 bool is_a_date(const std::string& number) {
   return (number.size() == 8 && (number.starts_with("19") || number.starts_with("20"))) ||
@@ -108,14 +114,18 @@ Jobs numbers_of(const MemberRow& m) {
   return out;
 }
 
+void add_named(const MemberRow& m, const Jobs& jobs, Jobs& out) {
+  for (const std::string& number : numbers_of(m))
+    if (jobs.count(number) > 0) out.insert(number);
+}
+
 // Those of `jobs` whose number is a word of the name of a log: "train-4711.log". A number in a
 // machine's name is none.
 Jobs named(const Facts& facts, const Jobs& jobs) {
   Jobs out;
   for (const MemberRow& m : facts.members)
     if (m.kind == "file" && m.text_kind != "kernel" && m.text_kind != "data")
-      for (const std::string& number : numbers_of(m))
-        if (jobs.count(number) > 0) out.insert(number);
+      add_named(m, jobs, out);
   return out;
 }
 
@@ -130,12 +140,11 @@ std::map<std::string, std::string> starts_of(const Facts& facts) {
   return out;
 }
 
-// What the records say of each job under one key.
-std::map<std::string, std::string> told_of(const Facts& facts, std::string_view key) {
+// What is said of each job under that name.
+std::map<std::string, std::string> told_of(const Facts& facts, std::string_view name) {
   std::map<std::string, std::string> out;
   for (const ConfigRow& c : facts.configs)
-    if (c.name == std::string(kRecord) + std::string(key))
-      out[number_of(c)] = c.value.substr(c.value.find(' ') + 1);
+    if (c.name == name) out[number_of(c)] = c.value.substr(c.value.find(' ') + 1);
   return out;
 }
 
@@ -143,15 +152,13 @@ std::map<std::string, std::string> told_of(const Facts& facts, std::string_view 
 Jobs with_steps(const Facts& facts, const Jobs& jobs) {
   Jobs out;
   for (const ProgressSpan& p : facts.progress)
-    if (const MemberRow* m = facts.member(p.member); m != nullptr)
-      for (const std::string& number : numbers_of(*m))
-        if (jobs.count(number) > 0) out.insert(number);
+    if (const MemberRow* m = facts.member(p.member); m != nullptr) add_named(*m, jobs, out);
   return out;
 }
 
 // They had machines in common, so that one ran after the other.
 bool on_common_machines(const Facts& facts, const Jobs& jobs) {
-  const auto nodes = told_of(facts, "nodes");
+  const auto nodes = told_of(facts, "slurm.job.nodes");
   std::optional<std::set<std::string>> common;
   for (const std::string& job : jobs) {
     const auto at = nodes.find(job);
@@ -169,8 +176,8 @@ bool on_common_machines(const Facts& facts, const Jobs& jobs) {
 // Each began when the one before had ended, as far as the records tell of all, under a name that
 // somebody gave. Where the records tell the machines, those decide.
 bool one_after_another(const Facts& facts, const Jobs& jobs) {
-  const auto starts = starts_of(facts), ends = told_of(facts, "end");
-  const auto names = told_of(facts, "name"), nodes = told_of(facts, "nodes");
+  const auto starts = starts_of(facts), ends = told_of(facts, "slurm.job.end");
+  const auto names = told_of(facts, "slurm.job.name"), nodes = told_of(facts, "slurm.job.nodes");
   std::vector<std::pair<std::string, std::string>> spans;
   for (const std::string& job : jobs) {
     const auto start = starts.find(job), end = ends.find(job), name = names.find(job);
@@ -189,7 +196,7 @@ bool one_after_another(const Facts& facts, const Jobs& jobs) {
 // again; "" where they are called otherwise, or one has no record.
 std::string last_of(const Facts& facts, const Jobs& jobs) {
   if (!on_common_machines(facts, jobs) && !one_after_another(facts, jobs)) return {};
-  const auto starts = starts_of(facts), names = told_of(facts, "name");
+  const auto starts = starts_of(facts), names = told_of(facts, "slurm.job.name");
   std::set<std::string> called;
   for (const auto& [job, name] : names)
     if (jobs.count(job) > 0) called.insert(name);
@@ -299,8 +306,7 @@ std::string job_by_number(const Facts& facts) {
   if (in_paths.size() == 1) return only(in_paths);
   if (in_paths.size() > 1 && recorded.size() > 1)
     if (std::string last = last_of(facts, in_paths); !last.empty()) return last;
-  Jobs known = queued_jobs(facts);
-  known.insert(recorded.begin(), recorded.end());
+  const Jobs known = known_jobs(facts);
   if (const Jobs trained = with_steps(facts, known); known.size() > 1 && trained.size() == 1)
     return only(trained);
   // The only one that is recorded is another one where the output tells of many more machines.
@@ -317,9 +323,7 @@ std::string job_of_steps(const Facts& facts) {
 
 std::string job_of_all_output(const Facts& facts) {
   if (std::string own = job_by_number(facts); !own.empty()) return own;
-  Jobs known = recorded_jobs(facts);
-  known.merge(queued_jobs(facts));
-  return only(of_all_output(facts, known));
+  return only(of_all_output(facts, known_jobs(facts)));
 }
 
 bool began_last(const Facts& facts, const std::string& job) {
@@ -334,17 +338,23 @@ std::set<MemberId> output_of_jobs_before(const Facts& facts, const std::string& 
 }
 
 std::set<MemberId> output_of_other_jobs(const Facts& facts, const std::string& job) {
-  std::set<MemberId> out = output_where(facts, job, told_of(facts, "name"), std::not_equal_to<>());
-  std::map<std::string, std::string> queued;  // job -> its machines
-  for (const ConfigRow& c : facts.configs)
-    if (c.name == kQueued) queued[number_of(c)] = c.value.substr(c.value.find(' ') + 1);
-  out.merge(output_where(facts, job, queued, [](const std::string& a, const std::string& b) {
-    const Hostlist one = expand_hostlist(a, kMostNodes), other = expand_hostlist(b, kMostNodes);
-    const std::set<Host> nodes = nodes_of(other);
-    return !one.broken && !other.broken && std::ranges::none_of(one.hosts, [&](const auto& node) {
-      return nodes.count(short_host(node)) > 0;
-    });
-  }));
+  std::set<MemberId> out =
+      output_where(facts, job, told_of(facts, "slurm.job.name"), std::not_equal_to<>());
+  // Those that had none of its machines when somebody looked at the queue.
+  auto queued = told_of(facts, kQueued);
+  const auto own = queued.find(job);
+  if (own == queued.end()) return out;
+  const Hostlist list = expand_hostlist(own->second, kMostNodes);
+  const std::set<Host> nodes = nodes_of(list);
+  for (auto& [number, machines] : queued) {
+    const Hostlist other = expand_hostlist(machines, kMostNodes);
+    const bool apart =
+        !list.broken && !other.broken && std::ranges::none_of(other.hosts, [&](const auto& node) {
+          return nodes.count(short_host(node)) > 0;
+        });
+    machines = number != job && apart ? "apart" : "";
+  }
+  out.merge(output_where(facts, job, queued, std::not_equal_to<>()));
   return out;
 }
 

@@ -21,23 +21,23 @@ constexpr std::size_t kMostSources = 1'000;  // each file is held against all of
 constexpr Nanoseconds kApart = 45 * kMinute;
 constexpr Nanoseconds kGuessed = 10 * kMinute;  // not good for ordering within minutes
 
+// Moments that tell zones apart.
+const Nanoseconds kWinter = days_from_civil(2026, 1, 1) * kDay,
+                  kSummer = days_from_civil(2026, 7, 1) * kDay;
+
 // "Asia/Singapore" and "+08:00" are one.
 bool same_zone(const line::Zone& a, const line::Zone& b) {
-  const Nanoseconds winter = days_from_civil(2026, 1, 1) * 24 * kHour;
-  const Nanoseconds summer = days_from_civil(2026, 7, 1) * 24 * kHour;
-  return a.offset(winter) == b.offset(winter) && a.offset(summer) == b.offset(summer);
+  return a.offset(kWinter) == b.offset(kWinter) && a.offset(kSummer) == b.offset(kSummer);
 }
 
 // What all these names mean; nothing where they contradict each other. "+02:00" is what a line
 // printed, and "Europe/Berlin", behind it in their order, says it for the whole year.
 std::optional<line::Zone> agreed(const std::set<std::string>& names) {
-  const Nanoseconds winter = days_from_civil(2026, 1, 1) * 24 * kHour;
-  const Nanoseconds summer = days_from_civil(2026, 7, 1) * 24 * kHour;
   const auto out = line::Zone::named(*names.rbegin());
   const bool agree = out && std::ranges::all_of(names, [&](const std::string& name) {
                        const auto other = line::Zone::named(name);
-                       return other && (other->offset(winter) == out->offset(winter) ||
-                                        other->offset(summer) == out->offset(summer));
+                       return other && (other->offset(kWinter) == out->offset(kWinter) ||
+                                        other->offset(kSummer) == out->offset(kSummer));
                      });
   return agree ? out : std::nullopt;
 }
@@ -539,7 +539,7 @@ void Zones::choose_for_job(Facts& facts) {
       return;
     }
     if (as_hosts == Fit::later && as_utc == Fit::within && !utc_only)
-      either = std::abs(hosts->offset(days_from_civil(2026, 1, 1) * 24 * kHour)) + kHour;
+      either = std::abs(hosts->offset(kWinter)) + kHour;
     if ((as_hosts == Fit::apart && as_utc != Fit::apart) || utc_only) {
       job_ = {line::Zone(), 0, true};
       facts.notes.push_back(say(Phrase::job_clock_utc));

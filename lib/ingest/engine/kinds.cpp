@@ -330,14 +330,16 @@ bool commands(const Head& head) {
   int headings = 0, lines = 0;
   bool bare = false;
   std::set<std::string> sections;
-  std::optional<bool> tools;  // asked where there is a heading to believe
+  std::optional<bool> tools;  // asked where a bare name may be a heading
+  const auto believed = [&](const CommandHeading& heading) {
+    if (heading.host.empty() || (heading.bare && !heading.section)) return false;
+    if (heading.bare && !tools) tools = output_of_tools(head);
+    return !heading.bare || *tools;
+  };
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t) {
     if (trimmed(text).empty()) return true;
     const CommandHeading heading = command_heading(text);
-    headings += (bare && prompted(text)) ||
-                (!heading.host.empty() &&
-                 (!heading.bare ||
-                  (heading.section && (tools ? *tools : *(tools = output_of_tools(head))))));
+    headings += (bare && prompted(text)) || believed(heading);
     bare = heading.bare;
     if (heading.section) sections.insert(heading.host);
     return headings < 2 && sections.size() < kFewestSections &&

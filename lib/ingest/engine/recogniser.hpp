@@ -30,9 +30,6 @@ struct TextLine {
 
 struct Reading;
 
-// Whether a folded word of two bytes or more stands in the text, in letters of any case.
-bool mentions(std::string_view text, std::string_view word);
-
 // What a recogniser keeps while it reads one member, because only the last of many lines matters (a
 // counter) or because a line further down names what an earlier one speaks of. Puts its rows at the
 // end of the member.

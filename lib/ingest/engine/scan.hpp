@@ -18,6 +18,9 @@
 
 namespace culprit::ingest {
 
+// Whether a folded word of two bytes or more stands in the text, in letters of any case.
+bool mentions(std::string_view text, std::string_view word);
+
 // What only the lines that hold a rule's word need.
 struct Judged {
   line::Line line;

@@ -148,9 +148,8 @@ void TextReader::keep_printed_zone(std::string_view head, const line::Prefix& pr
 // "2026-07-22T10:40:03+02:00 start" of a batch script, and a minute later by the same clock what a
 // program prints without a zone: it is the script's.
 void TextReader::keep_zone_beside(std::span<const std::string_view> lines, std::string_view offset,
-                                  const Place& place) {
+                                  Nanoseconds first, const Place& place) {
   constexpr Nanoseconds kNear = 30 * kMinute;
-  const Nanoseconds first = peeled_.prefix.time.ns;
   const auto zone = line::Zone::named(offset);
   if (!zone || reading_.path.empty()) return;
   for (const std::string_view text : lines) {
@@ -189,7 +188,7 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
     }
     reading_.sink.put(ClockRow{place, time, {}, 0, {}, first ? "first" : "last"});
     if (const std::string offset = first ? printed_offset(lines[n], time) : ""; !offset.empty())
-      keep_zone_beside(std::span(lines).subspan(n + 1, count - n - 1), offset, place);
+      keep_zone_beside(std::span(lines).subspan(n + 1, count - n - 1), offset, time.ns, place);
     return;
   }
   if (first) without_time_ = bytes.size();

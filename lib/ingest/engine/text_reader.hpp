@@ -66,7 +66,7 @@ class TextReader {
   void keep_last_lines(std::string_view bytes, const Candidate& candidate);
   void keep_printed_zone(std::string_view head, const line::Prefix& prefix);
   void keep_zone_beside(std::span<const std::string_view> lines, std::string_view offset,
-                        const Place& place);
+                        Nanoseconds first, const Place& place);
 
   const Scanner& scanner_;
   Reading reading_;

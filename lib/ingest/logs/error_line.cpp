@@ -38,10 +38,9 @@ bool is_error(const re2::StringPiece text) {
   // "Link Error Recovery Counter : 0", "Error Information Log Entries: 2": a reading of a counter.
   static const re2::RE2 kReading(R"(^\s*[A-Za-z]\w*(?:[ _./()-]+\w+)+[ )]*[:=]\s*\d+\s*$)"),
       kOutcome(R"((?i)\b(?:exit\w*|code|status|signal|errno|rank|pid)\b)");
-  const bool reading =
-      re2::RE2::PartialMatch(text, kReading) && !re2::RE2::PartialMatch(text, kOutcome);
-  return !reading && re2::RE2::PartialMatch(text, kSpeaks) &&
-         (re2::RE2::PartialMatch(text, kSevere) || !re2::RE2::PartialMatch(text, kHarmless));
+  return re2::RE2::PartialMatch(text, kSpeaks) &&
+         (re2::RE2::PartialMatch(text, kSevere) || !re2::RE2::PartialMatch(text, kHarmless)) &&
+         (!re2::RE2::PartialMatch(text, kReading) || re2::RE2::PartialMatch(text, kOutcome));
 }
 
 // The prefix holds the level; what NCCL warns of is what it gives up for.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "ingest/engine/series_book.hpp"
 #include "line/trimmed.hpp"
@@ -51,6 +52,15 @@ inline std::string_view next_word(std::string_view& rest) {
   const std::string_view word = rest.substr(at, end - at);
   rest.remove_prefix(end);
   return word;
+}
+
+// Of a row of a table; of a longer one the first, and one more.
+inline constexpr std::size_t kMostMetricWords = 256;
+inline void metric_words(std::string_view row, std::vector<std::string_view>& words) {
+  words.clear();
+  for (std::string_view word = next_word(row); !word.empty() && words.size() <= kMostMetricWords;
+       word = next_word(row))
+    words.push_back(word);
 }
 
 }  // namespace culprit::ingest

@@ -15,15 +15,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostDmonColumns = 256;
 constexpr std::size_t kMostDmonGpus = 4'096;
-
-void words_of(std::string_view raw, std::vector<std::string_view>& words) {
-  words.clear();
-  for (std::string_view word = next_word(raw); !word.empty() && words.size() <= kMostDmonColumns;
-       word = next_word(raw))
-    words.push_back(word);
-}
 
 enum class DmonColumn { date, time, gpu, reading };
 
@@ -42,7 +34,7 @@ bool dmon_header(const std::vector<std::string_view>& all, Header& out) {
   std::vector<std::string_view> words = all;
   words[0].remove_prefix(1);
   if (words[0].empty()) words.erase(words.begin());
-  if (words.empty() || words.size() > kMostDmonColumns) return false;
+  if (words.empty() || words.size() > kMostMetricWords) return false;
   bool gpu = false;
   for (const std::string_view word : words) {
     const bool first = out.columns.empty();
@@ -96,7 +88,7 @@ class SmiDmon final : public RecordReader {
   // `cut`: the last line of a file that ends within it.
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
-    words_of(raw, words_);
+    metric_words(raw, words_);
     if (words_.empty()) return {};
     Header next;
     if (dmon_header(words_, next)) {
@@ -111,6 +103,7 @@ class SmiDmon final : public RecordReader {
     }
     if (words_[0].front() == '#') return {};
     if (header_.columns.empty()) return {false, nullptr, "smi_dmon.no_header"};
+    if (header_.processes) return {};
 
     std::string id;
     if (header_.dcgm)
@@ -283,7 +276,7 @@ bool of_tool(const Header& dmon_header) {
 
 Outcome read_block(const TextLine& line, Reading& reading) {
   std::vector<std::string_view> words;
-  words_of(line::trimmed(line.line.message), words);
+  metric_words(line::trimmed(line.line.message), words);
   Header found;
   if (!dmon_header(words, found) || found.processes || !of_tool(found)) return {};
   reading.keep<DmonOfLog>().reader.read(line::trimmed(line.line.message), line.place, reading);
@@ -304,11 +297,11 @@ bool sniff_smi_dmon(const Head& head) {
     if (raw.empty()) continue;
     ++lines;
     if (raw.size() > 8192) return false;
-    words_of(raw, words);
+    metric_words(raw, words);
     Header found;
     if (dmon_header(words, found)) {
       if (found.processes) return false;
-      words_of(line::trimmed(rest.substr(0, rest.find('\n'))), words);
+      metric_words(line::trimmed(rest.substr(0, rest.find('\n'))), words);
       return units(words);
     }
   }

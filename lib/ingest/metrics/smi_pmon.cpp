@@ -19,15 +19,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostPmonColumns = 64, kMostPmonGpus = 64, kMostPrograms = 16;
-
-std::vector<std::string_view> pmon_words(std::string_view raw) {
-  std::vector<std::string_view> out;
-  for (std::string_view word = next_word(raw); !word.empty() && out.size() < kMostPmonColumns;
-       word = next_word(raw))
-    out.push_back(word);
-  return out;
-}
+constexpr std::size_t kMostPmonGpus = 64, kMostPrograms = 16;
 
 // "# gpu  pid  type  sm  mem ... command", with a date and a time before them (-o DT).
 struct PmonColumns {
@@ -41,7 +33,8 @@ PmonColumns pmon_columns(std::string_view raw) {
   if (!raw.starts_with('#')) return {};
   raw.remove_prefix(1);
   PmonColumns out;
-  const auto words = pmon_words(raw);
+  std::vector<std::string_view> words;
+  metric_words(raw, words);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "gpu") out.gpu = i;
     if (words[i] == "sm") out.sm = i;
@@ -54,7 +47,8 @@ class SmiPmon final : public RecordReader {
  public:
   Outcome read(std::string_view raw, const Place& place, Reading&) override {
     if (const PmonColumns next = pmon_columns(raw); next.known()) columns_ = next;
-    const auto words = pmon_words(raw);
+    std::vector<std::string_view> words;
+    metric_words(raw, words);
     if (words.empty() || words.front().starts_with('#') || !columns_.known()) return {};
     const std::size_t most = std::max({columns_.gpu, columns_.sm, columns_.command});
     std::int64_t gpu = 0, busy = 0;

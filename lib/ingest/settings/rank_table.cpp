@@ -8,6 +8,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/rank_range.hpp"
+#include "ingest/engine/scan.hpp"
 #include "line/header_layout.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"

@@ -14,6 +14,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "ingest/engine/scan.hpp"
 #include "line/line.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
