@@ -441,10 +441,9 @@ using nlohmann::json;
 bool sniff_nccl_ras(const Head& head) {
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t");
   if (brace == std::string_view::npos || head.bytes[brace] != '{') return false;
-  return contains(head.bytes, "\"communicators\"") &&
-         (contains(head.bytes, "\"nccl_version\"") ||
-          contains(head.bytes, "\"collective_counts\"") ||
-          contains(head.bytes, "\"communicators_count\""));
+  return head.has("\"communicators\"") &&
+         (head.has("\"nccl_version\"") || head.has("\"collective_counts\"") ||
+          head.has("\"communicators_count\""));
 }
 
 std::int64_t integer(const json& object, const char* key, std::int64_t otherwise) {

@@ -233,7 +233,7 @@ class RecorderTables {
 bool sniff_recorder_tables(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
   return at != std::string_view::npos && head.bytes.substr(at).starts_with("=== ") &&
-         contains(head.bytes, "FR Trace") && contains(head.bytes, "--- Groups ---");
+         head.has("FR Trace") && head.has("--- Groups ---");
 }
 
 std::string read_recorder_tables(std::string_view bytes, const MemberRow& member,

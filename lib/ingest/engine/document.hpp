@@ -2,6 +2,10 @@
 // a file can be known to be from its head.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,10 +14,43 @@
 
 namespace culprit::ingest {
 
+// Which pairs of neighbouring bytes a text has. Nearly every word that is not in it has a pair that
+// is not in it either, and is told absent without a search.
+class BytePairs {
+ public:
+  explicit BytePairs(std::string_view text) {
+    for (std::size_t i = 1; i < text.size(); ++i) {
+      const std::uint32_t at = pair(text, i);
+      bits_[at >> 6] |= std::uint64_t{1} << (at & 63);
+    }
+  }
+  bool may_have(std::string_view word) const {
+    for (std::size_t i = 1; i < word.size(); ++i) {
+      const std::uint32_t at = pair(word, i);
+      if ((bits_[at >> 6] >> (at & 63) & 1) == 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  static std::uint32_t pair(std::string_view text, std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i - 1])) << 8 |
+           static_cast<unsigned char>(text[i]);
+  }
+  std::array<std::uint64_t, 1024> bits_{};
+};
+
 struct Head {
   std::string_view path;
-  std::string_view bytes;  // the first 64 KiB at most
-  bool whole = false;      // bytes is all there is
+  std::string_view bytes;                               // the first 64 KiB at most
+  bool whole = false;                                   // bytes is all there is
+  mutable std::shared_ptr<const BytePairs> pairs = {};  // made at the first question
+
+  // Some ninety formats ask for words of their own in one head.
+  bool has(std::string_view word) const {
+    if (!pairs) pairs = std::make_shared<const BytePairs>(bytes);
+    return pairs->may_have(word) && bytes.find(word) != std::string_view::npos;
+  }
   std::string_view base() const {
     return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
   }

@@ -27,10 +27,6 @@ bool machine_answers(const Head& head);             // ingest/settings/machine_a
 
 namespace {
 
-bool head_has(const Head& head, std::string_view text) {
-  return head.bytes.find(text) != std::string_view::npos;
-}
-
 bool ends(std::string_view text, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) {
     return text.size() >= e.size() && text.ends_with(e);
@@ -92,19 +88,19 @@ bool ipmi_sel(const Head& head) {
 bool smi_query(const Head& head) {
   static const re2::RE2 kDevice(
       R"((?m)^GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9]\r?\n {2,}[A-Z][\w ]+ *(?::|\r?\n))");
-  return head_has(head, "==============NVSMI LOG==============") ||
-         (head_has(head, "\nGPU 0") &&
+  return head.has("==============NVSMI LOG==============") ||
+         (head.has("\nGPU 0") &&
           re2::RE2::PartialMatch(re2::StringPiece(head.bytes.data(), head.bytes.size()), kDevice));
 }
-bool smi_table(const Head& head) { return head_has(head, "\n| NVIDIA-SMI "); }
+bool smi_table(const Head& head) { return head.has("\n| NVIDIA-SMI "); }
 
 bool dcgm_diag(const Head& head) {
-  return head_has(head, "Successfully ran diagnostic") ||
-         (head_has(head, "| Diagnostic ") && head_has(head, "| Result "));
+  return head.has("Successfully ran diagnostic") ||
+         (head.has("| Diagnostic ") && head.has("| Result "));
 }
 bool rdma_devices(const Head& head) {
-  return head_has(head, "hca_id:") || (head_has(head, "CA type:") && head_has(head, "Port 1:")) ||
-         head_has(head, "Infiniband device '");
+  return head.has("hca_id:") || (head.has("CA type:") && head.has("Port 1:")) ||
+         head.has("Infiniband device '");
 }
 // kubectl get events, with whatever columns are asked for.
 bool events_table(const Head& head) {
@@ -116,10 +112,10 @@ bool events_table(const Head& head) {
 }
 
 bool kubectl_describe(const Head& head) {
-  return (head_has(head, "Namespace:") && head_has(head, "Containers:") &&
-          (head_has(head, "Restart Count:") || starts(first_text_of(head), "Name:"))) ||
-         (starts(first_text_of(head), "Name:") && head_has(head, "\nNode:") &&
-          head_has(head, "\nContainers:")) ||
+  return (head.has("Namespace:") && head.has("Containers:") &&
+          (head.has("Restart Count:") || starts(first_text_of(head), "Name:"))) ||
+         (starts(first_text_of(head), "Name:") && head.has("\nNode:") &&
+          head.has("\nContainers:")) ||
          starts(first_text_of(head), "LAST SEEN") || events_table(head);
 }
 
@@ -151,8 +147,7 @@ bool stack_name(std::string_view path) {
 
 // A log may hold a dump: there the lines of the dump are read, and the rules read the others.
 bool stack_dump(const Head& head) {
-  if (head_has(head, "(most recent call last)") || head_has(head, "Fatal Python error: "))
-    return false;
+  if (head.has("(most recent call last)") || head.has("Fatal Python error: ")) return false;
   if (share_of_lines(head, stack_name(head.path) ? 30 : 70, stack_line)) return true;
   // A dumper that was refused, in place of its dump.
   const std::string_view top = first_text_of(head);
@@ -191,13 +186,13 @@ bool process_tree(const Head& head) {
   if (column("PID") && (column("COMMAND") || column("CMD") || column("ARGS") || column("COMM")))
     return true;
   if (head.base().find("pstree") != std::string_view::npos || lists_processes(line)) return true;
-  return (head_has(head, "|-") || head_has(head, "\xE2\x94\x9C\xE2\x94\x80")) &&
+  return (head.has("|-") || head.has("\xE2\x94\x9C\xE2\x94\x80")) &&
          share_of_lines(head, 80, tree_line);
 }
 
 bool inspector(const Head& head) {
   return starts(first_text_of(head), "{") &&
-         (head_has(head, "\"coll_perf\"") || head_has(head, "\"p2p_perf\""));
+         (head.has("\"coll_perf\"") || head.has("\"p2p_perf\""));
 }
 
 // sacct's table, exported as CSV: jobs, and no numbers to compare.
@@ -254,7 +249,7 @@ bool rows_of_numbers(const Head& head) {
 bool metrics(const Head& head) {
   const std::string_view top = first_text_of(head);
   if (starts(top, "# HELP ") || starts(top, "# TYPE ") ||
-      (starts(top, "{\"status\":") && head_has(head, "\"resultType\"")) || starts(top, "# gpu "))
+      (starts(top, "{\"status\":") && head.has("\"resultType\"")) || starts(top, "# gpu "))
     return true;
   return ends(head.base(), {".prom"}) ||
          (ends(head.base(), {".csv", ".tsv"}) && rows_of_numbers(head));
@@ -293,9 +288,9 @@ bool json_rows(const Head& head) {
 
 // It speaks of all jobs and nodes of the site, and is the log of none of them.
 bool slurm_controller(const Head& head) {
-  return (head_has(head, "JobId=") || head_has(head, "update_node: node")) &&
-         (head_has(head, "_job_complete: ") || head_has(head, "_slurm_rpc_") ||
-          head_has(head, "sched: ") || head_has(head, "sched/backfill: ")) &&
+  return (head.has("JobId=") || head.has("update_node: node")) &&
+         (head.has("_job_complete: ") || head.has("_slurm_rpc_") || head.has("sched: ") ||
+          head.has("sched/backfill: ")) &&
          share_of_lines(head, 90, [](std::string_view text) {
            return starts(text, "[20") && text.find("] ") != std::string_view::npos;
          });
@@ -320,7 +315,7 @@ bool source_code(const Head& head) {
 // What tools print of a machine: below bare names of machines there is nothing else.
 bool output_of_tools(const Head& head) {
   return dcgm_diag(head) || smi_query(head) || smi_table(head) || rdma_devices(head) ||
-         head_has(head, "\nFilesystem ") || head_has(head, " mtu ") || head_has(head, "NVRM: ");
+         head.has("\nFilesystem ") || head.has(" mtu ") || head.has("NVRM: ");
 }
 
 // What several commands printed, each below a heading with the machine.
@@ -372,7 +367,7 @@ bool nccl_line(std::string_view text) {
 bool nccl_log(const Head& head) { return share_of_lines(head, 80, nccl_line); }
 
 bool xorg_log(const Head& head) {
-  return head_has(head, "X.Org X Server") || starts(head.base(), "Xorg.");
+  return head.has("X.Org X Server") || starts(head.base(), "Xorg.");
 }
 
 // The first that fits names the file; the order is from the surest to the least sure.

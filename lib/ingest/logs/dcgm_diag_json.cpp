@@ -16,8 +16,8 @@ namespace {
 
 bool sniff_dcgm_diag(const Head& head) {
   const std::size_t open = head.bytes.find_first_not_of(" \r\n\t");
-  return open != std::string_view::npos && head.bytes[open] == '{' &&
-         contains(head.bytes, "\"DCGM") && contains(head.bytes, "\"test_categories\"");
+  return open != std::string_view::npos && head.bytes[open] == '{' && head.has("\"DCGM") &&
+         head.has("\"test_categories\"");
 }
 
 // "gpu_id": "5", "gpu_ids": "0", or, of newer releases, "entity_group": "GPU", "entity_id": 5. Of a

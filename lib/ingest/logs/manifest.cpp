@@ -29,7 +29,7 @@ bool sniff_manifest(const Head& head) {
   // At the top of the bundle, or in the one folder that an archive wraps around it. A Job of
   // Kubernetes saved under that name is no manifest.
   return head.base() == "job.json" && std::ranges::count(head.path, '/') <= 1 &&
-         !contains(head.bytes, "\"apiVersion\"");
+         !head.has("\"apiVersion\"");
 }
 
 using Groups = std::vector<std::pair<std::string, std::vector<std::string>>>;

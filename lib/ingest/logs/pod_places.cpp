@@ -249,7 +249,7 @@ bool sniff_pods_yaml(const Head& head) {
   return (head.base().ends_with(".yaml") || head.base().ends_with(".yml")) &&
          (head.bytes.starts_with("apiVersion:") || head.bytes.starts_with("- metadata:") ||
           head.bytes.starts_with("items:")) &&
-         (contains(head.bytes, "kind: Pod\n") || contains(head.bytes, "\n    nodeName: "));
+         (head.has("kind: Pod\n") || head.has("\n    nodeName: "));
 }
 
 std::string read_pods_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {

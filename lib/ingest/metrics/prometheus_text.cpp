@@ -406,8 +406,7 @@ bool sniff_prometheus_text(const Head& head) {
 }
 
 std::unique_ptr<RecordReader> make_prometheus_text(const Head& head) {
-  return std::make_unique<PrometheusText>(
-      contains(head.bytes, "# EOF") || contains(head.bytes, "# UNIT "), head.path);
+  return std::make_unique<PrometheusText>(head.has("# EOF") || head.has("# UNIT "), head.path);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ bool upper_key(std::string_view line) {
 }
 
 bool release(const Head& head) {
-  return head.whole && contains(head.bytes, "PRETTY_NAME=") && contains(head.bytes, "VERSION_ID=");
+  return head.whole && head.has("PRETTY_NAME=") && head.has("VERSION_ID=");
 }
 
 bool wanted_variable(std::string_view key) {

@@ -36,7 +36,7 @@ std::vector<std::string> topology_words(std::string_view line) {
 
 // Of a whole file only: a log that prints the matrix first is a log.
 bool sniff_gpu_topology(const Head& head) {
-  if (!head.whole || !contains(head.bytes, "GPU0")) return false;
+  if (!head.whole || !head.has("GPU0")) return false;
   std::size_t lines = 0;
   std::size_t others = 0;
   bool header = false;

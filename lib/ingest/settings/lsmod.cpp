@@ -25,7 +25,7 @@ bool sniff(const Head& head) {
   const std::string_view top = head.bytes.substr(0, 64);
   if (top.starts_with("Module ") && contains(top, "Size") && contains(top, "Used by")) return true;
   bool of_several = false;  // machines, whose parts are cut apart elsewhere
-  return (contains(head.bytes, "nvidia") || contains(head.bytes, "mlx5")) &&
+  return (head.has("nvidia") || head.has("mlx5")) &&
          setting_share(head, 50,
                        [&](std::string_view text) {
                          of_several = of_several || !command_heading(text).host.empty();

@@ -117,7 +117,7 @@ Form form_of(const Head& head) {
         return freeze_line(line, package) || line.starts_with("-e ");
       }))
     return Form::freeze;
-  if (head.bytes.starts_with("Package ") && contains(head.bytes, "\n-----") &&
+  if (head.bytes.starts_with("Package ") && head.has("\n-----") &&
       setting_share(head, 60, [&](std::string_view line) { return list_line(line, package); }))
     return Form::list;
   return Form::none;

@@ -150,9 +150,8 @@ std::string read_conf(std::string_view bytes, const MemberRow& member, Reading& 
 
 bool sniff_topology_yaml(const Head& head) {
   if (!head.base().ends_with(".yaml") && !head.base().ends_with(".yml")) return false;
-  return contains(head.bytes, "topology:") &&
-         (contains(head.bytes, "switch:") || contains(head.bytes, "block:")) &&
-         !contains(head.bytes, "apiVersion");
+  return head.has("topology:") && (head.has("switch:") || head.has("block:")) &&
+         !head.has("apiVersion");
 }
 
 // As much of YAML as such files use: a key and a value a line, lists of such, one-line maps in

@@ -60,9 +60,7 @@ std::optional<std::int64_t> section_of(std::string_view line) {
 }
 
 bool sniff_process_dump(const Head& head) {
-  if (!contains(head.bytes, "PPid:") && !contains(head.bytes, "RANK=") &&
-      !contains(head.bytes, "SLURM_PROCID="))
-    return false;
+  if (!head.has("PPid:") && !head.has("RANK=") && !head.has("SLURM_PROCID=")) return false;
   int lines = 0;
   int settings = 0;
   bool tells_rank = false;

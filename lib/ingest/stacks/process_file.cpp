@@ -87,7 +87,7 @@ bool sniff_process_file(const Head& head) {
   // An environment with a rank, and a status, are dumps that say who they are.
   if (at->file == "status")
     return at->tid != at->pid && head.bytes.substr(0, 6) == "Name:\t" && !has_rank(head.bytes) &&
-           !contains(head.bytes, "\nPPid:\t");
+           !head.has("\nPPid:\t");
   return at->file == "environ" && !has_rank(head.bytes) && contains(head.bytes, '=');
 }
 

@@ -22,8 +22,7 @@ bool sniff_stat_dot(const Head& head) {
   if (at == std::string_view::npos || head.bytes.substr(at, 7) != "digraph") return false;
   const std::string_view top = head.bytes.substr(at, 8 << 10);
   return contains(top, "type=\"stat_") ||
-         (contains(head.bytes, " -> ") &&
-          (contains(head.bytes, ":[") || contains(head.bytes, "bv=\"")));
+         (head.has(" -> ") && (head.has(":[") || head.has("bv=\"")));
 }
 
 // The value of key="..." among the attributes, without escapes.

@@ -19,7 +19,7 @@ namespace {
 
 bool sniff_golden_values(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return contains(head.bytes, key); };
+  const auto has = [&](std::string_view key) { return head.has(key); };
   return at != std::string_view::npos && head.bytes[at] == '{' && has("\"start_step\"") &&
          has("\"end_step\"") && has("\"step_interval\"") && has("\"values\"");
 }

@@ -239,8 +239,24 @@ bool tells_in_words(std::string_view column) {
       std::string_view(lower(column)));
 }
 
+// Whether the first rows have as many cells as the header: those of most heads have not.
+bool as_wide(std::string_view rows, std::string_view header, int percent) {
+  constexpr std::int64_t kLookedAt = 16;
+  const char separator = step_separator(header);
+  const std::size_t width = count_cells(header, separator);
+  ShareOfLines share(rows, percent, kLookedAt);
+  bool first = true;
+  each_text_line(rows, [&](std::string_view line, std::uint64_t, std::size_t offset) {
+    const bool cut = offset + line.size() >= rows.size();
+    if (line.empty() || line == header || (cut && !first)) return true;
+    first = false;
+    return share.take(count_cells(line, separator) == width);
+  });
+  return share.reached();
+}
+
 bool sniff_step_table(const Head& head) {
-  if (contains(head.bytes, ",Asserted")) return false;  // what a machine's controller recorded
+  if (head.has(",Asserted")) return false;  // what a machine's controller recorded
   const std::string_view base = head.base();
   const bool named = base.ends_with(".csv") || base.ends_with(".tsv");
   std::string_view rest = head.bytes;
@@ -258,6 +274,8 @@ bool sniff_step_table(const Head& head) {
     rest = std::string_view(header.data(), static_cast<std::size_t>(rest.end() - header.begin()));
     header = names;
   }
+  const int percent = named ? 60 : 90;
+  if (!as_wide(rest, header, percent)) return false;
   const Layout layout = layout_of(header, base);
   const bool once = !layout.step && !layout.time;
   if (layout.columns.size() < (named ? 2 : 3) || (once && !layout.owner) ||
@@ -296,7 +314,7 @@ bool sniff_step_table(const Head& head) {
     good += closed && !prose && axis && number &&
             count_cells(line, layout.separator) == layout.columns.size();
   }
-  return rows > 0 && good * 10 >= rows * (named ? 6 : 9);
+  return rows > 0 && good * 100 >= rows * percent;
 }
 
 class StepTableReader final : public RecordReader {

@@ -260,7 +260,7 @@ std::optional<Host> host_of_name(std::string_view path) {
 
 bool sniff_trace(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return contains(head.bytes, key); };
+  const auto has = [&](std::string_view key) { return head.has(key); };
   return at != std::string_view::npos && head.bytes[at] == '{' &&
          (has("\"deviceProperties\"") || has("\"distributedInfo\"") || has("\"traceEvents\"")) &&
          (has("\"cpu_op\"") || has("\"schemaVersion\"") || has("\"distributedInfo\""));
