@@ -86,13 +86,36 @@ bool explained(const Walk& w, const Finding& word, const std::optional<Nanosecon
   });
 }
 
+// A process ended itself: SIGABRT or a crash, of its own or as its shell says it.
+bool ended_itself(const ExitFact& x) {
+  return x.code == -6 || x.code == -11 || x.code == 134 || x.code == 139;
+}
+
+bool aborted(const Walk& w) { return std::ranges::any_of(w.incident.exits, ended_itself); }
+
+// What of the job's communication failed, as its processes tell it.
+bool communication_failed(const Finding& f) {
+  return f.outcome == Outcome::fired && f.role == Role::cascade &&
+         f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
+         f.symptom != Symptom::job_hang;
+}
+
+// The scheduler's word and when it was said, for what may speak against it.
+struct Word {
+  const Finding& said;
+  std::optional<Nanoseconds> when;
+
+  bool is_limit() const { return said.traits.has(Trait::time_limit); }
+};
+
 // A process failed by itself, and communication with it, or communication after the last step: the
 // log has it before the word. Of srun the exit is enough: it ends the step because of it, and tells
 // of tasks that were asked to stop behind the word.
-bool failed_before_the_word(const Walk& w, const Finding& word) {
+bool failed_before_the_word(const Walk& w, const Word& word) {
   bool ended = false, task = false;
   for (const ExitFact& x : w.incident.exits) {
-    if (x.code <= 0 || x.code >= 128 || !printed_before(x.evidence, word)) continue;
+    if (!(x.code > 0 && x.code < 128) && !ended_itself(x)) continue;
+    if (!printed_before(x.evidence, word.said)) continue;
     ended = true;
     // Steps that are told elsewhere may all have come behind it.
     task = task || (x.source == "srun" &&
@@ -104,20 +127,11 @@ bool failed_before_the_word(const Walk& w, const Finding& word) {
   const auto stopped = [&](const Evidence& e) {
     return last && last->member == e.member && last->line < e.line;
   };
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.role == Role::cascade &&
-           f.analysis == Analysis::classify && !f.start && f.severity >= Severity::distributed &&
-           f.symptom != Symptom::job_hang &&
-           std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
-             return printed_before(e, word) && (ended || stopped(e));
+  return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+    return communication_failed(f) && !(f.start && word.when) &&
+           std::ranges::any_of(f.evidence, [&](const Evidence& e) {
+             return printed_before(e, word.said) && (ended || stopped(e));
            });
-  });
-}
-
-// A process ended itself: SIGABRT or a crash, of its own or as its shell says it.
-bool aborted(const Walk& w) {
-  return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) {
-    return x.code == -6 || x.code == -11 || x.code == 134 || x.code == 139;
   });
 }
 
@@ -135,6 +149,99 @@ const Finding* word_that_ended(const Walk& w) {
   return stop;
 }
 
+// What speaks against the word as the reason of the end: each with what it says. Nothing: it fits
+// this end.
+using AgainstWord = std::optional<Text> (*)(const Walk& w, const Word& word);
+
+std::optional<Text> when_true(bool holds, Phrase phrase) {
+  return holds ? std::optional(say(phrase)) : std::nullopt;
+}
+
+// One finding that fired speaks against it.
+template <class Fits>
+std::optional<Text> when_any(const Walk& w, Phrase phrase, Fits fits) {
+  return when_true(
+      std::ranges::any_of(w.incident.findings,
+                          [&](const Finding& f) { return f.outcome == Outcome::fired && fits(f); }),
+      phrase);
+}
+
+constexpr AgainstWord kAgainstWord[] = {
+    [](const Walk& w, const Word& word) -> std::optional<Text> {
+      const auto stood = stood_until(w, word.when);
+      return stood ? std::optional(say(Phrase::stood_before_word, human_duration(*stood)))
+                   : std::nullopt;
+    },
+    [](const Walk& w, const Word& word) {
+      return when_true(slow_until_word(w, word.said) != nullptr, Phrase::slow_until_word);
+    },
+    // What ends a step may print its word before the buffered words of who failed; a limit of time
+    // does not ask.
+    [](const Walk& w, const Word& word) {
+      const Cause* best = w.best();
+      const bool before = best != nullptr && !cleaned_up(w, word.said, word.when) &&
+                          !(word.is_limit() && follows_undated(w, *best, word.said)) &&
+                          !explained(w, word.said, word.when) && best->kind != CauseKind::network &&
+                          best->kind != CauseKind::device_or_program &&
+                          best->kind != CauseKind::outside;
+      return when_true(before, Phrase::error_before_scheduler);
+    },
+    [](const Walk& w, const Word& word) {
+      return when_any(w, Phrase::rank_reports_cuda_error, [&](const Finding& f) {
+        return f.traits.has(Trait::by_gpu) && !(f.start && word.when && *f.start > *word.when);
+      });
+    },
+    [](const Walk& w, const Word& word) {
+      const bool itself = aborted(w);
+      return when_any(w, Phrase::aborted_undated, [&](const Finding& f) {
+        return itself && communication_failed(f) && !f.start && !printed_after(w, f, word.said);
+      });
+    },
+    // Nobody waits for half an hour because the scheduler ends the job.
+    [](const Walk& w, const Word& word) {
+      return when_any(w, Phrase::timed_out_scheduler_undated, [&](const Finding& f) {
+        return f.role == Role::cascade && f.symptom == Symptom::job_hang &&
+               !(f.start && word.when) && timed_out(w);
+      });
+    },
+    [](const Walk& w, const Word& word) {
+      return when_any(w, Phrase::communication_failed_before_scheduler, [&](const Finding& f) {
+        return f.role == Role::cascade && f.start && word.when &&
+               *f.start + f.uncertainty + 2 * kSecond < *word.when;
+      });
+    },
+    [](const Walk& w, const Word& word) {
+      return when_any(w, Phrase::waited_on_after_scheduler, [&](const Finding& f) {
+        return f.role == Role::cascade && f.symptom == Symptom::job_hang && f.start && word.when &&
+               *f.start > *word.when + 5 * kMinute && !zones_apart(*f.start, *word.when) &&
+               timed_out(w);
+      });
+    },
+    // As near as the clocks allow: whoever is asked to stop does not abort.
+    [](const Walk& w, const Word& word) {
+      return when_any(w, Phrase::aborted_with_scheduler, [&](const Finding& f) {
+        return f.role == Role::cascade && f.symptom != Symptom::job_hang && f.start && word.when &&
+               *f.start < *word.when && f.severity >= Severity::distributed && aborted(w);
+      });
+    },
+    // Whoever looks at the stacks of a job that stands ends it.
+    [](const Walk& w, const Word& word) {
+      return when_any(w, Phrase::ranks_were_waiting, [&](const Finding& f) {
+        return word.said.traits.has(Trait::scheduler_ended) && f.analysis == Analysis::hang;
+      });
+    },
+    [](const Walk& w, const Word& word) {
+      return when_true(
+          word.said.traits.has(Trait::scheduler_ended) && failed_before_the_word(w, word),
+          Phrase::communication_failed_before_scheduler);
+    },
+    [](const Walk& w, const Word& word) {
+      return when_any(w, Phrase::process_failed_scheduler_undated, [&](const Finding& f) {
+        return word.said.traits.has(Trait::scheduler_ended) && !word.when &&
+               f.role == Role::confirmation && f.traits.has(Trait::nonzero_exit);
+      });
+    }};
+
 }  // namespace
 
 Answer user_request(Walk& w) {
@@ -151,56 +258,8 @@ Answer user_request(Walk& w) {
       begun && stop->start && stop->end && *stop->start < *begun && *stop->end >= *begun;
   const std::optional<Nanoseconds> when =
       of_another || outlived(w, *stop, stop->start) ? stop->end : stop->start;
-  if (const auto stood = stood_until(w, when))
-    return ruled_out(say(Phrase::stood_before_word, human_duration(*stood)));
-  if (slow_until_word(w, *stop) != nullptr) return ruled_out(say(Phrase::slow_until_word));
-  const bool cause_after = cleaned_up(w, *stop, when);
-  // What ends a step may print its word before the buffered words of who failed; a limit of time
-  // does not ask.
-  const bool undated_after = w.best() != nullptr && stop->traits.has(Trait::time_limit) &&
-                             follows_undated(w, *w.best(), *stop);
-  if (w.best() != nullptr && !cause_after && !undated_after && !explained(w, *stop, when) &&
-      w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program &&
-      w.best()->kind != CauseKind::outside)
-    return ruled_out(say(Phrase::error_before_scheduler));
-  for (const Finding& f : w.incident.findings) {
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::by_gpu) &&
-        !(f.start && when && *f.start > *when))
-      return ruled_out(say(Phrase::rank_reports_cuda_error));
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
-        f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
-        f.symptom != Symptom::job_hang && aborted(w) && !printed_after(w, f, *stop))
-      return ruled_out(say(Phrase::aborted_undated));
-    // Nobody waits for half an hour because the scheduler ends the job.
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == Symptom::job_hang &&
-        !(f.start && when) && timed_out(w))
-      return ruled_out(say(Phrase::timed_out_scheduler_undated));
-    if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
-    if (when && *f.start + f.uncertainty + 2 * kSecond < *when)
-      return ruled_out(say(Phrase::communication_failed_before_scheduler));
-    if (when && f.symptom == Symptom::job_hang && *f.start > *when + 5 * kMinute &&
-        !zones_apart(*f.start, *when) && timed_out(w))
-      return ruled_out(say(Phrase::waited_on_after_scheduler));
-    // As near as the clocks allow: whoever is asked to stop does not abort.
-    if (when && *f.start < *when && f.symptom != Symptom::job_hang &&
-        f.severity >= Severity::distributed && aborted(w))
-      return ruled_out(say(Phrase::aborted_with_scheduler));
-  }
-  // Whoever looks at the stacks of a job that stands ends it.
-  if (stop->traits.has(Trait::scheduler_ended))
-    for (const Finding& f : w.incident.findings)
-      if (f.analysis == Analysis::hang && f.outcome == Outcome::fired)
-        return ruled_out(say(Phrase::ranks_were_waiting));
-  if (stop->traits.has(Trait::scheduler_ended) && failed_before_the_word(w, *stop))
-    return ruled_out(say(Phrase::communication_failed_before_scheduler));
-  if (stop->traits.has(Trait::scheduler_ended) &&
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
-                  [](const Finding& f) {
-                    return f.outcome == Outcome::fired && f.role == Role::confirmation &&
-                           f.traits.has(Trait::nonzero_exit);
-                  }) &&
-      !when)
-    return ruled_out(say(Phrase::process_failed_scheduler_undated));
+  for (const AgainstWord& against : kAgainstWord)
+    if (auto reason = against(w, {*stop, when})) return ruled_out(*std::move(reason));
   w.verdict.action = Action::none;
   w.verdict.symptom = Symptom::none;
   w.verdict.start = when;

@@ -881,17 +881,29 @@ class Resolution {
   // Names recur in other clusters. The job is of the one that has the hosts of its ranks and of
   // their ends, and after which its files are named; where one export holds several, those of the
   // others are other machines.
+  // Of which of the clusters an event tells: by its label, or by the folder of its file.
+  std::string cluster_of(const EventRow& e, const std::set<std::string>& clusters) const {
+    std::string label = detail_of(e, "cluster");
+    const MemberRow* m = facts_.member(e.place.member);
+    if (!label.empty() || m == nullptr) return label;
+    const auto folder = std::ranges::find_if(clusters, [&](const std::string& name) {
+      return m->path.starts_with(name + "/") || contains(m->path, "/" + name + "/");
+    });
+    return folder == clusters.end() ? std::string() : *folder;
+  }
+
   void tell_clusters_apart() {
+    std::set<std::string> said, clusters;  // said: of the job, by its own environment
+    for (const ConfigRow& row : facts_.configs) {
+      if (row.name == "slurm.cluster") said.insert(row.value);
+      if (row.name == "slurm.cluster" || row.name == "topo.cluster") clusters.insert(row.value);
+    }
     std::map<std::string, std::set<Host>> hosts;  // by cluster
+    for (const std::string& cluster : clusters)
+      if (said.count(cluster) == 0) hosts[cluster];
     for (const EventRow& e : facts_.events)
-      if (const std::string cluster = detail_of(e, "cluster"); !cluster.empty() && e.host)
+      if (const std::string cluster = cluster_of(e, clusters); !cluster.empty() && e.host)
         hosts[cluster].insert(names_.canonical(*e.host));
-    std::set<std::string> said;  // of the job, by its own environment
-    for (const ConfigRow& row : facts_.configs)
-      if (row.name == "slurm.cluster")
-        said.insert(row.value);
-      else if (row.name == "topo.cluster")
-        hosts[row.value];
     if (hosts.empty() || said.size() > 1 || hosts.size() + said.size() < 2) return;
     std::set<Host> of_job;
     for (const auto& [rank, row] : ranks_)
@@ -910,7 +922,7 @@ class Resolution {
     if (said.empty() && (votes == 0 || most.size() > 1)) return;
     const std::string own = said.empty() ? most.front() : *said.begin();
     for (EventRow& e : facts_.events)
-      if (const std::string cluster = detail_of(e, "cluster");
+      if (const std::string cluster = cluster_of(e, clusters);
           !cluster.empty() && cluster != own && e.host)
         e.host = in_cluster(names_.canonical(*e.host), cluster);
   }

@@ -244,9 +244,13 @@ Jobs cancelled_in_output(const Facts& facts) {
   return out;
 }
 
-// The machines of which there is output, and those that the output says its ranks run on.
+// The machines that the output says its ranks run on; where it says nothing, those of which there
+// is output.
 std::set<Host> hosts_of_output(const Facts& facts) {
   std::set<Host> hosts;
+  for (const IdentityRow& i : facts.identities)
+    if (i.rank && i.host && tells_of_job(i)) hosts.insert(short_host(*i.host));
+  if (hosts.size() > 1) return hosts;
   for (const ProgressSpan& p : facts.progress)
     if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host)
       hosts.insert(short_host(*m->host));
@@ -255,9 +259,6 @@ std::set<Host> hosts_of_output(const Facts& facts) {
         m != nullptr && m->host && m->text_kind != "kernel" &&
         (e.rank || (e.severity == Severity::critical && m->text_kind.empty() && !said_by_unit(e))))
       hosts.insert(short_host(*m->host));
-  for (const IdentityRow& i : facts.identities)
-    if (i.rank && i.host && (i.source == "rank map" || i.source == "rank line"))
-      hosts.insert(short_host(*i.host));
   return hosts;
 }
 

@@ -286,10 +286,10 @@ void name_by_those_who_lost_it(const Facts& facts, std::vector<Edge>& edges,
     if (by.size() >= kLeastWitnesses && by == reporters && down.size() == 1 &&
         by.count(*down.begin()) == 0 && numbered_alike(*down.begin(), address))
       rename(address, *down.begin());
-    if (by.size() < kLeastWitnesses || by.size() + 1 != reporters.size()) continue;
+    if (by.size() + 1 != reporters.size()) continue;
     const Host& host = *std::ranges::find_if(
         reporters, [&, &who = by](const Host& one) { return who.count(one) == 0; });
-    const bool own_link = down.size() == 1 && down.count(host) > 0;
+    const bool own_link = by.size() >= kLeastWitnesses && down.size() == 1 && down.count(host) > 0;
     if (own_link || number_tells(facts, host, address)) rename(address, host);
   }
 }
@@ -427,13 +427,12 @@ void names_nobody(const Burst& burst, Finding& f) {
   const auto& best = ranked.front();
   const std::size_t second = burst.second();
   of_no_single_host(f);
-  // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of
-  // three hosts tell nothing.
+  // Two hosts that report each other are a pair, two reports of three hosts tell nothing.
   const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
-  f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence
-                                                          : Outcome::ruled_out;
-  f.why = burst.edges.size() == 2 && !pair
-              ? say(Phrase::two_connections_only, best.second, best.first)
+  f.outcome =
+      burst.edges.size() < kLeastOfBurst ? Outcome::not_enough_evidence : Outcome::ruled_out;
+  f.why = pair ? say(Phrase::lost_each_other, ranked[0].second, ranked[1].second)
+          : burst.edges.size() == 2 ? say(Phrase::two_connections_only, best.second, best.first)
           : burst.edges.size() < 2
               ? say(Phrase::one_connection_only, burst.edges.front()->reporter,
                     burst.edges.front()->peer)

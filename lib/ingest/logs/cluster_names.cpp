@@ -1,7 +1,7 @@
 // Which cluster a log is of, where somebody says so: the labels above an export of a log store, the
-// environment of the job. Names of machines recur in other clusters.
+// environment of the job, the queue that it stood in. Names of machines recur in other clusters.
 //
-//   # loki export {cluster="west",host="node013"}          SLURM_CLUSTER_NAME=east
+//   # loki export {cluster="west",host="node013"}      SLURM_CLUSTER_NAME=east      CLUSTER: east
 #include <set>
 #include <string>
 
@@ -30,23 +30,24 @@ class ClustersOfLog final : public Kept {
 
 Outcome read_cluster(const TextLine& line, Reading& reading) {
   static const re2::RE2 kLabel(R"re([{,]\s*cluster(?:_name)?\s*[:=]+~?\s*"([\w.-]{1,60})")re"),
-      kOfJob(R"(\bSLURM_CLUSTER_NAME=([\w.-]{1,60}))");
+      kOfJob(R"(\bSLURM_CLUSTER_NAME=([\w.-]{1,60})|^CLUSTER: ([\w.-]{1,60})\s*$)");
   const re2::StringPiece text(line.raw.data(), line.raw.size());
   std::string name = line.line.prefix.cluster;
-  const bool heading =
-      name.empty() && line::remark(line.raw) && re2::RE2::PartialMatch(text, kLabel, &name);
+  const bool remark = line::remark(line.raw) || reading.text_kind == "notes";
+  const bool heading = name.empty() && remark && re2::RE2::PartialMatch(text, kLabel, &name);
   if (heading) reading.current_cluster = name;
   if (!name.empty()) {
     reading.keep<ClustersOfLog>().add(name, line.place, reading);
     return {heading};
   }
-  if (!re2::RE2::PartialMatch(text, kOfJob, &name)) return {};
-  reading.sink.put(ConfigRow{line.place, "slurm.cluster", name});
+  std::string queue;
+  if (!re2::RE2::PartialMatch(text, kOfJob, &name, &queue)) return {};
+  reading.sink.put(ConfigRow{line.place, "slurm.cluster", name + queue});
   return {true};
 }
 
 constexpr std::string_view kClusterWords[] = {"cluster=\"", "cluster_name=\"",
-                                              "slurm_cluster_name="};
+                                              "slurm_cluster_name=", "CLUSTER: "};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "ingest/engine/rank_range.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -105,9 +106,12 @@ void take_others_on_loopback(std::string_view line, std::vector<std::string>& ou
 bool sniff_etc_hosts(const Head& head) {
   const std::string name = lower(head.base());
   std::vector<AddressEntry> entries;
-  return (contains(name, "hosts") &&
-          every_line_fits(head,
-                          [&](std::string_view text) { return address_entry(text, entries); })) ||
+  // Where the ranks stand behind the names it is a list of those.
+  return (contains(name, "hosts") && every_line_fits(head,
+                                                     [&](std::string_view text) {
+                                                       return address_entry(text, entries) &&
+                                                              !rank_range(text);
+                                                     })) ||
          (named_as_addresses(name) && every_line_fits(head, [&](std::string_view text) {
             return address_behind(text, entries);
           }));

@@ -111,13 +111,20 @@ std::string read_rank_table(std::string_view bytes, const MemberRow& member, Rea
   return {};
 }
 
+}  // namespace
+
 std::optional<RankRange> rank_range(std::string_view text) {
   static const re2::RE2 kRanksFirst(
       R"((?i)(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6})[ \t:,=>-]+(?:on |host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*))");
   static const re2::RE2 kHostFirst(
       R"((?i)(?:host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*)[ \t:,=>-]+(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6}))");
-  const re2::StringPiece piece(text.data(), text.size());
   RankRange out;
+  if (const std::string_view first = text.substr(0, text.find_first_of(" \t"));
+      first.size() < text.size() && shaped_like_address(first)) {
+    out.address = first;
+    text = trimmed(text.substr(first.size()));
+  }
+  const re2::StringPiece piece(text.data(), text.size());
   // A process a line: "task:5 gpu-f".
   static const re2::RE2 kOne(
       R"((?i)(?:rank|task|process)[ :=]*(\d{1,6})[ \t:,=>-]+(?:on |host |node )?([a-z][a-z0-9.]*[-\d][a-z0-9.-]*))");
@@ -129,6 +136,8 @@ std::optional<RankRange> rank_range(std::string_view text) {
   if (!line::may_name_machine(out.host) || !out.of_one_machine()) return std::nullopt;
   return out;
 }
+
+namespace {
 
 bool sniff_rank_ranges(const Head& head) {
   // CPUs of NUMA nodes, layers of stages and documents of files are listed like that, too.
