@@ -344,14 +344,19 @@ std::vector<std::size_t> restarts(const IterationTimes& in, const FailSlowParams
   const double tick = median_of(ticks);
   for (std::size_t i = 0; i < n; ++i) {
     bool restart = false;
+    double since = 1;  // iterations since the row before
     if (i < in.number.size() && std::isfinite(in.number[i])) {
       restart = in.number[i] < last_number;
+      if (std::isfinite(last_number)) since = std::max(1.0, in.number[i] - last_number);
       last_number = in.number[i];
     }
     if (i < in.clock.size() && std::isfinite(in.clock[i])) {
       const double gap = in.clock[i] - last_clock;
-      // A long iteration is not a restart: its own time, in ms or in seconds, explains the gap.
-      const auto explains = [&](double time) { return std::abs(gap - time) < gap / 2; };
+      // A long iteration is not a restart: its own time, in ms or in seconds, explains the gap; and
+      // so do several that are as long.
+      const auto explains = [&](double time) {
+        return std::abs(gap - time) < gap / 2 || std::abs(gap - since * time) < gap / 2;
+      };
       if (gap > 60'000 && gap > params.time_gap * tick && !explains(in.time[i]) &&
           !explains(1000 * in.time[i]))
         restart = true;

@@ -1,6 +1,6 @@
 // nvidia-smi --query-gpu=... --format=csv, once or in a loop (-l, -lms): a header of fields with
 // their units, a row a GPU; the same of many hosts ("node7: ..."), and without a header where the
-// command stands above its rows.
+// command or its fields stand above the rows, behind the machine: "# gx-07 12:05 index,power.draw".
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -147,6 +147,27 @@ std::string_view fields_of_command(std::string_view raw) {
   return rest.substr(0, rest.find_first_of(" \t\"'"));
 }
 
+// What stands above rows without a header: the fields, and the machine whose rows they are, if
+// said.
+struct FieldsAbove {
+  std::string_view fields, host;
+};
+FieldsAbove fields_above(std::string_view raw) {
+  FieldsAbove out{fields_of_command(raw), {}};
+  if (!line::remark(raw)) return out;
+  if (out.fields.empty()) {
+    const std::string_view last = raw.substr(raw.find_last_of(" \t") + 1);
+    std::vector<std::string_view> cells;
+    if (!contains(last, ',') || !split_smi_cells(last, cells) || !is_smi_header(cells)) return out;
+    out.fields = last;
+  }
+  const std::size_t begin = std::min(raw.find_first_not_of("#=- \t"), raw.size());
+  const std::string_view first = raw.substr(begin, raw.find_first_of(" \t:,", begin) - begin);
+  if (first.find_first_of("0123456789") != std::string_view::npos && line::may_name_machine(first))
+    out.host = first;
+  return out;
+}
+
 bool is_time(std::string_view cell) {
   return cell.size() == 23 && cell[4] == '/' && cell[7] == '/' && cell[10] == ' ' &&
          cell[13] == ':' && cell[16] == ':' && cell[19] == '.';
@@ -234,13 +255,17 @@ class SmiCsv final : public RecordReader {
 
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
-    const std::string_view fields = fields_of_command(raw);
+    const auto [fields, machine] = fields_above(raw);
     if (fields.empty() && line::remark(raw)) {
       if (contains(lower(raw), "boot")) reading.keep<Remarks>().hear(raw, place, reading);
       return {};
     }
-    if (!fields.empty()) raw = fields;
-    const std::string_view speaker = take_host(raw);
+    if (!fields.empty()) {
+      raw = fields;
+      machine_ = machine;
+    }
+    std::string_view speaker = take_host(raw);
+    if (speaker.empty()) speaker = machine_;
     if (!split_smi_cells(raw, cells_)) return {false, nullptr, "smi_csv.columns"};
     if (is_smi_header(cells_)) {
       end_tick(reading);
@@ -423,6 +448,7 @@ class SmiCsv final : public RecordReader {
   std::vector<Waiting> waiting_;
   Nanoseconds waiting_time_ = 0;
   std::string waiting_host_;
+  std::string machine_;   // of the rows, as the line above them says
   std::size_t rows_ = 0;  // of a tick
   std::size_t next_gpu_ = 0;
   std::int64_t tick_ = 0;
@@ -441,7 +467,7 @@ bool sniff_smi_csv(const Head& head) {
     const std::size_t end = rest.find('\n');
     std::string_view raw = line::trimmed(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-    const std::string_view fields = fields_of_command(raw);
+    const std::string_view fields = fields_above(raw).fields;
     if (fields.empty() && line::remark(raw)) continue;
     ++lines;
     if (!fields.empty()) raw = fields;

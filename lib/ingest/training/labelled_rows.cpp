@@ -67,9 +67,9 @@ class RowWords {
   std::string_view word() const { return word_; }
   bool done() const { return word_.empty(); }
   void next() {
-    const std::size_t from = rest_.find_first_not_of(" \t\r,;|");
+    const std::size_t from = rest_.find_first_not_of(kBetween);
     if (from == rest_.npos) return word_ = {}, rest_ = {}, void();
-    const std::size_t end = std::min(rest_.find_first_of(" \t\r,;|", from), rest_.size());
+    const std::size_t end = std::min(rest_.find_first_of(kBetween, from), rest_.size());
     word_ = rest_.substr(from, end - from);
     rest_.remove_prefix(end);
   }
@@ -77,11 +77,13 @@ class RowWords {
   std::string_view with_next() const {
     const std::size_t from = rest_.find_first_not_of(' ');
     if (from != 1) return {};
-    const std::size_t end = std::min(rest_.find_first_of(" \t\r,;|", from), rest_.size());
+    const std::size_t end = std::min(rest_.find_first_of(kBetween, from), rest_.size());
     return {word_.data(), word_.size() + end};
   }
 
  private:
+  // Labels stand in braces: {Hostname="gx-07",gpu="5"}.
+  static constexpr std::string_view kBetween = " \t\r,;|{}\"";
   std::string_view rest_, word_;
 };
 
@@ -237,7 +239,7 @@ std::string LabelledRow::signature() const {
 bool parse_labelled_row(std::string_view line, LabelledRow& row) {
   row = {};
   line = line::trimmed(line);
-  if (line.size() > kMostRowBytes) return false;
+  if (line.size() > kMostRowBytes || line.starts_with('{')) return false;
   RowWords words(line);
   read_time(words, row);
   read_owner(words, row);
