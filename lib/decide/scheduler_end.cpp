@@ -227,7 +227,8 @@ constexpr AgainstWord kAgainstWord[] = {
     // Whoever looks at the stacks of a job that stands ends it.
     [](const Walk& w, const Word& word) {
       return when_any(w, Phrase::ranks_were_waiting, [&](const Finding& f) {
-        return word.said.traits.has(Trait::scheduler_ended) && f.analysis == Analysis::hang;
+        return f.analysis == Analysis::hang &&
+               (word.said.traits.has(Trait::scheduler_ended) || !w.incident.last_progress);
       });
     },
     [](const Walk& w, const Word& word) {

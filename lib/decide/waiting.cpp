@@ -158,6 +158,27 @@ Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const>
   return taken(f.why);
 }
 
+// A lock that a file stands for, which none of the ranks holds that somebody looked at.
+Answer lock_file_waited(Walk& w, const Finding& f) {
+  Verdict& v = w.verdict;
+  v.action = Action::repair;
+  v.symptom = f.symptom;
+  v.start = f.start;
+  v.precision = Precision::exact;
+  target(v, f.subject, f.confidence, because(f));
+  // Where only ranks of one machine wait for it, it is that machine's.
+  if (f.host && hang_of(f).waiting > 0)
+    target(v, {SubjectKind::host, *f.host}, f.confidence, because(f));
+  v.summary = say(
+      Phrase::hung_on_lock_file,
+      f.ranks.empty()
+          ? say(Phrase::one_process)
+          : say(f.ranks.size() == 1 ? Phrase::rank_named : Phrase::ranks_named, hang_of(f).ranks),
+      hang_of(f).reason);
+  next(v, NextKind::plan, say(Phrase::free_the_lock_file));
+  return taken(f.why);
+}
+
 // Many ranks of a few machines, of which each has several: it is the machines that did not come.
 // Empty: other ranks, or nobody knows where they ran.
 std::set<Host> few_machines_of(std::span<const Finding* const> sure) {
@@ -360,6 +381,7 @@ Answer stopped_rank(Walk& w) {
     next(v, NextKind::plan, say(Phrase::look_at_storage));
     return taken(f.why);
   }
+  if (kind_is(f, StopKind::lock_file)) return lock_file_waited(w, f);
   if (!stopped(f) && !code(f)) return not_enough(f.why);
   // Suspects as sure as the first are culprits together; more than a few are candidates.
   std::vector<const Finding*> sure;
@@ -541,6 +563,7 @@ Answer stuck_group(Walk& w) {
   const auto all = suspects(w);
   if (all.empty()) return ruled_out(say(Phrase::nobody_waits));
   const Finding& f = *all.front();
+  if (kind_is(f, StopKind::lock_file)) return ruled_out(f.why);
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = f.start;

@@ -32,8 +32,9 @@ constexpr std::string_view kSymptoms[] = {"None",
                                           "Collective Mismatch"};
 #define CULPRIT_NAME(word) #word,
 constexpr std::string_view kAnalyses[] = {"", CULPRIT_ANALYSES(CULPRIT_NAME)};
-constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "network", "mismatch",
-                                           "left early",   "no dump",        "storage"};
+constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "network",
+                                           "mismatch",     "left early",     "no dump",
+                                           "storage",      "lock file"};
 constexpr std::string_view kCollectiveSources[] = {
     "",    "recorder",  "watchdog",  "desync",    "fingerprint",  "barrier",
     "ras", "nccl-call", "nccl-init", "inspector", "work-requests"};
@@ -48,7 +49,7 @@ constexpr bool complete(const std::string_view (&)[N]) {
 }
 static_assert(complete<SubjectKind::network_switch>(kSubjectKinds) &&
               complete<Symptom::collective_mismatch>(kSymptoms) &&
-              complete<StepId::excluded>(kStepIds) && complete<StopKind::storage>(kStopKinds) &&
+              complete<StepId::excluded>(kStepIds) && complete<StopKind::lock_file>(kStopKinds) &&
               complete<CollectiveSource::work_requests>(kCollectiveSources) &&
               complete<Source::manifest>(kSources));
 

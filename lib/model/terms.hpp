@@ -158,7 +158,7 @@ enum class Symptom : std::uint8_t {
 enum class Analysis : std::uint8_t { none, CULPRIT_ANALYSES(CULPRIT_ENUMERATOR) };
 
 // Why ranks wait: for a process that stopped or left, a device, a link, different calls, an absent
-// file, a file system.
+// file, a file system, a lock that a file stands for.
 enum class StopKind : std::uint8_t {
   host_stopped,
   device_stopped,
@@ -166,7 +166,8 @@ enum class StopKind : std::uint8_t {
   mismatch,
   left_early,
   no_dump,
-  storage
+  storage,
+  lock_file
 };
 
 // What tells how far ranks have come on their process groups: dumps of flight recorders, lines of

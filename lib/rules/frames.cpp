@@ -15,9 +15,9 @@ namespace culprit::rules {
 namespace {
 
 // By the words of the table, in the order of the enum.
-constexpr std::array<std::string_view, 13> kDoingWords = {
-    "unknown", "collective", "gpu",     "communicator", "storage", "data",   "checkpoint",
-    "compile", "gil",        "service", "lock",         "idle",    "compute"};
+constexpr std::array<std::string_view, 14> kDoingWords = {
+    "unknown", "collective", "gpu",     "communicator", "storage", "data", "checkpoint",
+    "compile", "gil",        "service", "lock file",    "lock",    "idle", "compute"};
 constexpr std::array<std::string_view, 4> kTellsWords = {"strong", "weak", "generic", "bound"};
 
 template <typename Enum, std::size_t n>
@@ -97,7 +97,7 @@ bool in_folder(std::string_view folder, std::string_view path) {
 }  // namespace
 
 std::string_view name(Doing doing) {
-  constexpr std::array<std::string_view, 13> kNames = {"unknown",
+  constexpr std::array<std::string_view, 14> kNames = {"unknown",
                                                        "collective",
                                                        "waiting for the GPU",
                                                        "making a communicator",
@@ -107,6 +107,7 @@ std::string_view name(Doing doing) {
                                                        "compiling",
                                                        "waiting for the GIL",
                                                        "waiting for a service",
+                                                       "waiting for a lock file",
                                                        "lock or sleep",
                                                        "idle",
                                                        "own code"};

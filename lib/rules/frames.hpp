@@ -17,10 +17,11 @@ enum class Doing {
   checkpoint,
   compile,
   gil,
-  service,  // an answer of something outside the job: a web service, a tracker, mail
-  lock,     // a lock, a condition or a sleep, for a reason that no frame tells
-  idle,     // a service that waits for work: a loader's worker with an empty queue, the agent
-  compute,  // its own code
+  service,    // an answer of something outside the job: a web service, a tracker, mail
+  lock_file,  // a lock that a file stands for, which other processes and machines may hold
+  lock,       // a lock, a condition or a sleep, for a reason that no frame tells
+  idle,       // a service that waits for work: a loader's worker with an empty queue, the agent
+  compute,    // its own code
 };
 // In words for people: "waiting for the GPU".
 std::string_view name(Doing doing);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/hang/lock_file.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
@@ -897,6 +898,17 @@ bool prove_nothing(const CollectiveReport& collectives, const Standstill& still)
           }));
 }
 
+// What all members have joined takes milliseconds, in whatever phase the job was, and what a GPU
+// was given takes seconds: minutes without any launch prove it.
+bool proven_by_quiet(const Suspect& s, const Standstill& still,
+                     const CollectiveReport& collectives) {
+  const bool device = s.kind == StopKind::host_stopped && s.synchronizes && s.ranks.size() == 1 &&
+                      s.waiting + 1 >= static_cast<std::int64_t>(collectives.seen.size());
+  return still.quiet && collectives.source == CollectiveSource::recorder &&
+         ((s.kind == StopKind::network && *still.quiet >= StandstillParams{}.joined) ||
+          (device && *still.quiet >= StandstillParams{}.device));
+}
+
 }  // namespace
 
 Text went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
@@ -964,6 +976,11 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   double certainty = reported || traced || stacks.motion == Motion::standing ? 1
                      : standing                                              ? params.by_files
                                                                              : params.assumed;
+  // Before its first step a job waits for no lock that long, or nobody would have looked.
+  if (standing || facts.progress.empty())
+    if (auto lock = lock_file_wait(facts, topology, stacks, base, standing,
+                                   standing ? certainty : params.snapshot))
+      return {*std::move(lock)};
   if (!standing && prove_nothing(collectives, still)) {
     if (collectives.pending == 0 && collectives.source != CollectiveSource::none)
       return none(Outcome::ruled_out, say(Phrase::no_unfinished_operation));
@@ -990,14 +1007,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     if (out.size() >= 16) break;
     Finding f = named(base, s, topology);
     while (!ids.insert(f.id).second) f.id += "+";
-    // What all members have joined takes milliseconds, in whatever phase the job was, and what a
-    // GPU was given takes seconds: minutes without any launch prove it.
-    const bool device = s.kind == StopKind::host_stopped && s.synchronizes && s.ranks.size() == 1 &&
-                        s.waiting + 1 >= static_cast<std::int64_t>(collectives.seen.size());
-    const bool joined =
-        still.quiet && collectives.source == CollectiveSource::recorder &&
-        ((s.kind == StopKind::network && *still.quiet >= StandstillParams{}.joined) ||
-         (device && *still.quiet >= StandstillParams{}.device));
+    const bool joined = proven_by_quiet(s, still, collectives);
     const bool stands = standing || joined;
     const double sure = standing ? certainty
                         : joined ? std::max(certainty, params.by_files)

@@ -62,6 +62,7 @@ Text state_of(StopKind kind) {
     case StopKind::left_early: return say(Phrase::has_left);
     case StopKind::no_dump: return say(Phrase::left_no_dump);
     case StopKind::storage: return say(Phrase::waits_for_storage);
+    case StopKind::lock_file: return say(Phrase::waits_for_lock_file);
   }
   return {};
 }

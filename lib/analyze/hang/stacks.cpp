@@ -1168,6 +1168,7 @@ Text describe(const Stage& stage) {
     case Doing::data: return say(Phrase::waits_for_loader);
     case Doing::checkpoint: return say(Phrase::in_checkpoint);
     case Doing::service: return say(Phrase::waits_for_service, operation);
+    case Doing::lock_file: return say(Phrase::waits_for_lock_file);
     case Doing::lock: return operation.empty() ? say(Phrase::at_lock) : Text(operation);
     case Doing::idle: return say(Phrase::is_idle, operation);
     default: return Text(std::string(name(stage.doing)));

@@ -282,8 +282,13 @@ class SmiCsv final : public RecordReader {
     if (columns_.empty()) return {false, nullptr, "smi_csv.no_header"};
     if (cells_.size() != columns_.size())
       return {false, nullptr, cut ? "smi_csv.cut" : "smi_csv.columns"};
+    return cells(speaker, place, reading, cut);
+  }
+
+  // A row that has a cell for each column. host: whose it is, unless a column says so.
+  Outcome cells(std::string_view host, const Place& place, Reading& reading, bool cut) {
     ++rows_after_;
-    std::string_view index, uuid, pci, host = speaker;
+    std::string_view index, uuid, pci;
     Timestamp time;
     std::string_view reject;
     values_.assign(cells_.size(), 0);

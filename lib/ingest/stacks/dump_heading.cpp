@@ -52,12 +52,15 @@ Outcome read_dump_heading(const TextLine& line, Reading& reading) {
   // PyTorch's debug server prints whom it asked: "=== Rank 1: http://node-04:64509/handler/...
   // ===".
   static const re2::RE2 kAsked(R"(\bhttp://([\w.-]+):\d+/handler/)");
-  // "### rank 6 on ga002 at 08:35:01", "=== rank 6 (ga002)".
+  // "### rank 6 on ga002 at 08:35:01", "=== rank 6 (ga002)", "# ga002 rank 6".
   static const re2::RE2 kOn(
-      R"((?i)\brank[ =:_-]*\d{1,7}[ ,]*(?:on |@ ?|host[ =:]|\()([a-z][\w.-]*\d[\w.-]*)(?:[ ,):]|$))");
+      R"((?i)\brank[ =:_-]*\d{1,7}[ ,]*(?:on |@ ?|host[ =:]|\()([a-z][\w.-]*\d[\w.-]*)(?:[ ,):]|$))"),
+      kBefore(R"((?i)^[=#*>\[ -]+([a-z][\w.-]*\d[\w.-]*)[ ,:]+rank[ =:_-]*\d)");
   std::string host;
   if (heading.rank && (re2::RE2::PartialMatch(piece, kAsked, &host) ||
-                       (re2::RE2::PartialMatch(piece, kOn, &host) && line::may_name_machine(host))))
+                       ((re2::RE2::PartialMatch(piece, kOn, &host) ||
+                         re2::RE2::PartialMatch(piece, kBefore, &host)) &&
+                        line::may_name_machine(host))))
     reading.sink.put(IdentityRow{.place = line.place,
                                  .source = "dump heading",
                                  .host = Host(host),
