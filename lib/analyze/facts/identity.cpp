@@ -715,7 +715,7 @@ class Resolution {
   }
 
   // A job of a handful of ranks, all local ranks too, in a bundle that names one machine and no
-  // other: they ran there.
+  // other: they ran there. Of rank 0 alone most jobs have a log, wherever the others ran.
   void place_small_job() {
     std::set<Host> named;
     for (const auto& i : facts_.identities)
@@ -729,7 +729,8 @@ class Resolution {
     constexpr std::size_t kMostOfMachine = 8;
     if (named.size() == 1 && local && !ranks_.empty() && ranks_.size() <= kMostOfMachine &&
         number_of(ranks_.rbegin()->first) < static_cast<std::int64_t>(ranks_.size()) &&
-        (facts_.world_size == 0 || static_cast<std::size_t>(facts_.world_size) == ranks_.size()))
+        (facts_.world_counted ? ranks_.size() > 1
+                              : static_cast<std::size_t>(facts_.world_size) == ranks_.size()))
       for (auto& [rank, row] : ranks_) row.host = *named.begin();
   }
 
