@@ -271,18 +271,21 @@ class FieldReader {
       return false;
     const char next = p.peek();
     if (next != '\0' && next != ' ' && next != '\t' && !closes(next) && !separates(next) &&
-        next != '/' && next != '#')
+        next != '/' && next != '#' && next != '[')
       return false;
+    const bool behind = next != '\0' && contains(std::string_view(":/#["), next);
+    Cursor q = p;
+    if (behind) ++q.at;
+    const auto number = behind ? q.number() : std::nullopt;
+    const bool ends = number && (next == '[' ? q.take("]") : !host_char(q.peek()));
+    if (next == '[' && !ends) return false;
     out_.host = word;
     in_ = p;
     put('H');
-    if (next != '\0' && contains(std::string_view(":/#"), next)) {
-      ++p.at;
-      if (const auto number = p.number(); number && !host_char(p.peek())) {
-        out_.number = number;
-        in_ = p;
-        put('P');
-      }
+    if (ends) {
+      out_.number = number;
+      in_ = q;
+      put('P');
     }
     return true;
   }

@@ -724,9 +724,12 @@ bool peel_rank_label(Cursor& c, Prefix& prefix) {
 
 // What most lines of the file begin with. A line of another layout keeps what it has.
 bool peel_layout(Cursor& c, const HeaderLayout& layout, Prefix& prefix) {
-  const std::string_view fields = layout.view();
+  std::string_view fields = layout.view();
   if (fields.empty()) return false;
   const Header header = parse_header(c.rest());
+  // What a process prints without its logger has no time behind its machine and number.
+  if (!header.view().starts_with(fields) && fields.starts_with("HP"))
+    fields = fields.substr(0, fields.find('T'));
   if (!header.view().starts_with(fields)) return false;
   if (has_any(fields, "T")) keep_time(prefix, header.time);
   if (layout.hosts) (layout.claims ? prefix.claimed_host : prefix.host) = Host(header.host);
