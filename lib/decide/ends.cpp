@@ -190,8 +190,25 @@ void nothing_failed(Walk& w) {
   w.verdict.symptom = Symptom::none;
 }
 
-// What is no failure and still to be said: an earlier run that was ended, warnings of machines.
+// The first critical error after which the job made steps again: why it was started once more.
+const Finding* outlived_error(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Excluded& e : w.first.excluded) {
+    const Finding& f = *e.finding;
+    if (e.reason != Exclusion::ran_on || f.severity != Severity::critical || f.role != Role::root)
+      continue;
+    const bool earlier = out == nullptr || (f.start && out->start && *f.start < *out->start);
+    if (earlier) out = &f;
+  }
+  return out;
+}
+
+// What is no failure and still to be said: what the job outlived, an earlier run that was ended,
+// warnings of machines.
 void remarks(Walk& w) {
+  if (const Finding* error = outlived_error(w))
+    w.verdict.summary +=
+        say(Phrase::outlived_error, inside(error->title), on(error->hosts), at(error->start));
   if (const Finding* word = earlier_word(w))
     w.verdict.summary += say(
         Phrase::earlier_run_ended, at(word->end ? word->end : word->start), inside(word->title),

@@ -285,6 +285,28 @@ std::optional<Answer> slow_requests(Walk& w) {
   return taken(slow.front()->why);
 }
 
+// Only the saves of checkpoints became longer: what they are written to is slow.
+std::optional<Answer> slow_saves(Walk& w) {
+  const auto saves = std::ranges::find_if(w.incident.findings, [](const Finding& f) {
+    return f.analysis == Analysis::saves && f.outcome == Outcome::fired;
+  });
+  if (saves == w.incident.findings.end() || ended_well(w) ||
+      !failure(w, Unplaced::left_out).empty())
+    return std::nullopt;
+  Verdict& v = w.verdict;
+  const std::vector<Host>& servers = w.incident.storage_servers;
+  const bool named = servers.size() == 1;
+  v.action = named ? Action::repair : Action::mitigate;
+  v.precision = named ? Precision::exact : Precision::candidates;
+  v.symptom = saves->symptom;
+  if (named) target(v, {SubjectKind::host, servers.front()}, saves->confidence, {saves->id});
+  target(v, {SubjectKind::storage, "checkpoints"}, saves->confidence, {saves->id});
+  v.summary = say(Phrase::slow_by_saves, saves->why, price(*saves),
+                  named ? std::string(servers.front()) : std::string());
+  next(v, NextKind::plan, rules::relief(rules::StepPart::checkpoint));
+  return taken(saves->why);
+}
+
 // Of a pipeline, where embedding and head stand: ranks between its ends have what others have.
 bool at_an_end(const Walk& w, const Finding& f) {
   return f.ranks.empty() || number_of(f.ranks.front()) == 0 ||
@@ -349,6 +371,7 @@ Answer slow_job(Walk& w) {
         other = &f;
     }
   if (slow.empty()) {
+    if (auto answer = slow_saves(w)) return *std::move(answer);
     if (other == nullptr) return not_enough(say(Phrase::no_step_times));
     return {other->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                  : StepOutcome::not_enough_evidence,

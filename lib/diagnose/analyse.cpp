@@ -126,6 +126,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough))
     CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
                                                               pace.parts, outliers, all)));
+  CULPRIT_CHECK(keep(Analysis::saves, slow_saves_of(db, facts)));
   CULPRIT_CHECK(keep(Analysis::divergence, divergence_of(db, facts, pace, all)));
   if (!facts.outcomes.empty()) CULPRIT_CHECK(keep(Analysis::outcomes, outcomes_of(facts)));
   return all;

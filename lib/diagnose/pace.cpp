@@ -17,6 +17,7 @@
 #include "analyze/metrics/metric_stalls.hpp"
 #include "analyze/metrics/snapshots.hpp"
 #include "analyze/pace/slow_groups.hpp"
+#include "analyze/pace/slow_saves.hpp"
 #include "analyze/pace/step_jobs.hpp"
 #include "analyze/facts/topology.hpp"
 #include "ingest/engine/name_moment.hpp"
@@ -613,6 +614,18 @@ std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& 
                                const analyze::IncidentMetrics& metrics) {
   return analyze::stall_findings(facts, metrics, rules::Catalogue::built_in(),
                                  [&](SeriesId id) { return db.points(id); });
+}
+
+std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts) {
+  std::vector<analyze::SaveTimes> told;
+  for (const SeriesRow* s : comparable(facts)) {
+    const MemberRow* m = facts.member(s->member);
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || !(in_ms(*s) > 0) ||
+        rules::part_name(s->name).part != rules::StepPart::checkpoint)
+      continue;
+    told.push_back({s->member, db.points(s->id), in_ms(*s)});
+  }
+  return analyze::slow_saves(facts, told);
 }
 
 std::vector<Finding> growth_of(const store::Database& db, const analyze::Facts& facts) {

@@ -55,6 +55,7 @@ std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& 
                                const analyze::IncidentMetrics& metrics);
 
 // Whether programs fill the memory of the machines.
+std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts);
 std::vector<Finding> growth_of(const store::Database& db, const analyze::Facts& facts);
 
 // The usual times of process groups that have their like.

@@ -8,7 +8,7 @@ namespace {
 TEST(DriftRules, TheBuiltInTableIsReadAndTheNearestNameWins) {
   const DriftRules& table = DriftRules::built_in();
   EXPECT_EQ(table.find("nccl_version").severity, Severity::critical);
-  EXPECT_EQ(table.find("driver_version").label, "driver");
+  EXPECT_EQ(table.find("driver_version").label, "driver version");
   EXPECT_EQ(table.find("env.NCCL_IB_HCA").severity, Severity::warning);
   EXPECT_EQ(table.find("env.NCCL_SOMETHING_NEW").severity, Severity::info);
   EXPECT_FALSE(table.find("env.NCCL_SOMETHING_NEW").ignored);

@@ -10,8 +10,8 @@ extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kS
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
-    kLoopLines, kStepTime, kRankParts, kProgressBar, kWorkBar, kFinished, kCheckpoint, kStartMark,
-    kEpochSteps, kVerl, kStepJson;
+    kLoopLines, kStepTime, kRankParts, kProgressBar, kWorkBar, kFinished, kCheckpoint, kSaveTime,
+    kStartMark, kEpochSteps, kVerl, kStepJson;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -60,6 +60,7 @@ constexpr const Recogniser* kAll[] = {
     &kWorkBar,
     &kFinished,
     &kCheckpoint,
+    &kSaveTime,
     &kStartMark,
     &kSmiHeading,
     &kSmiList,

@@ -10,6 +10,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/training/line_figures.hpp"
 #include "model/contains.hpp"
 #include "rules/literals.hpp"
 
@@ -100,6 +101,24 @@ bool may_say_it(std::string_view text) {
   return contains(folded, "state to ");
 }
 
+// "Save duration: 48.8s", "saved step-1200 in 41.3s": how long a save took, as the line says.
+Outcome read_save_time(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kSave(
+      R"((?i)\b(?:save[ds]?|saving|wrote|written|persisted)\b.{0,200}?\b(?:in|took|after|duration|elapsed)[ :=]+(\d+(?:\.\d+)?) ?(ms|s|secs?|seconds)\b)"),
+      kOf(R"((?i)checkpoint|ckpt)"), kRead(R"((?i)\b(?:load|restor|read)|fail|error|eval)");
+  // "ckpt: " may be the name of the logger.
+  const re2::StringPiece text(line.raw.data(), line.raw.size());
+  double value = 0;
+  std::string unit;
+  if (text.size() > 400 || !re2::RE2::PartialMatch(text, kOf) ||
+      re2::RE2::PartialMatch(text, kRead) || !re2::RE2::PartialMatch(text, kSave, &value, &unit))
+    return {};
+  LineFigures& figures = reading.keep<LineFigures>();
+  figures.begin(line, std::nullopt);
+  figures.add("save-checkpoint", unit == "ms" ? "ms" : "s", {}, value);
+  return {figures.end(line, reading)};
+}
+
 Outcome read_checkpoint(const TextLine& line, Reading& reading) {
   static const CheckpointLines kLines;
   constexpr std::size_t kLongest = 1024;  // a sentence, not a dump of a configuration
@@ -116,10 +135,18 @@ Outcome read_checkpoint(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kCheckpointWords[] = {"checkpoint"};
+constexpr std::string_view kSaveTimeWords[] = {"save duration", "saved ", "saving ", "written "};
+constexpr std::string_view kAlsoOfSaves[] = {"checkpoint", "ckpt"};
 
 }  // namespace
 
-extern const Recogniser kCheckpoint;
+extern const Recogniser kCheckpoint, kSaveTime;
+constinit const Recogniser kSaveTime{.name = "save-times",
+                                     .summary = "how long the saving of a checkpoint took",
+                                     .words = kSaveTimeWords,
+                                     .read = read_save_time,
+                                     .also = kAlsoOfSaves,
+                                     .beside = true};
 constinit const Recogniser kCheckpoint{
     "checkpoint", "checkpoints written and read, as training frameworks report them",
     kCheckpointWords, read_checkpoint};

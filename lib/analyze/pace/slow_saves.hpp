@@ -1,0 +1,24 @@
+// Saves of checkpoints that take longer than those before them, in a job whose steps do not: what
+// they are written to became slow.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analyze/facts/facts.hpp"
+#include "model/finding.hpp"
+#include "model/series.hpp"
+
+namespace culprit::analyze {
+
+// What a log tells of how long its saves took, in the order of the log.
+struct SaveTimes {
+  MemberId member = 0;
+  SeriesPoints points;
+  double ms = 1;  // in one of their units
+};
+
+// One finding with SlowFacts, of the teller with most saves; none: no saves, or none longer.
+std::vector<Finding> slow_saves(const Facts& facts, std::span<const SaveTimes> told);
+
+}  // namespace culprit::analyze
