@@ -317,10 +317,25 @@ Why asked_in_clean_up(const Setting& s, const Finding& f, CauseKind) {
   return say(Phrase::after_failed_communication);
 }
 
+// The first moment that the log of the job gives to a trouble behind its last step: it lived until
+// then.
+std::optional<Nanoseconds> first_word_behind_steps(const Setting& s) {
+  const auto& last = s.incident.last_step;
+  std::optional<Nanoseconds> out;
+  for (const Finding& f : s.incident.findings)
+    if (last && f.outcome == Outcome::fired && f.start && (!out || *f.start < *out) &&
+        std::ranges::any_of(f.evidence, [&](const Evidence& e) {
+          return e.member == last->member && e.line > last->line;
+        }))
+      out = *f.start - widest_zone(s);
+  return out;
+}
+
 Why asked_long_before(const Setting& s, const Finding& f, CauseKind) {
-  const auto& consequence = s.moments.first_consequence;
-  if (!f.end || !consequence || *f.end + f.uncertainty + kHour >= *consequence) return std::nullopt;
-  return say(Phrase::long_before_the_end, human_duration(*consequence - *f.end));
+  auto sign = s.moments.first_consequence;
+  if (!sign) sign = first_word_behind_steps(s);
+  if (!f.end || !sign || *f.end + f.uncertainty + kHour >= *sign) return std::nullopt;
+  return say(Phrase::long_before_the_end, human_duration(*sign - *f.end));
 }
 
 // Behind the word in the log a job made steps, or it is of a job's beginning: of another start.
@@ -492,6 +507,10 @@ constexpr Objection kToOne[] = {
     {"fits only if its clock is of another zone", Exclusion::unplaced, kAll,
      behind_in_another_zone},
     {"was over hours before the job ended", Exclusion::over_before, kAll, over_long_before},
+    {"was over an hour before the failure",
+     Exclusion::over_before,
+     {CauseKind::outside},
+     asked_long_before},
     {"ended a process that need not be of the job, at no known moment of it",
      Exclusion::unplaced,
      {CauseKind::resource},
@@ -520,10 +539,6 @@ constexpr Objection kToOrder[] = {
      Exclusion::after_failure,
      {CauseKind::outside},
      asked_in_clean_up},
-    {"was over an hour before the failure",
-     Exclusion::over_before,
-     {CauseKind::outside},
-     asked_long_before},
     {"ended a run, after which the job was started again and failed",
      Exclusion::over_before,
      {CauseKind::outside},

@@ -123,7 +123,7 @@ Answer network_alerts(Walk& w) {
         v,
         {SubjectKind::network_switch, named.empty() ? "network of " + joined(c->hosts, 3) : named},
         named.empty() ? confidence::kSharedUnnamed : confidence::kSwitchNamed, ids(c->findings));
-    v.summary = say(Phrase::links_failed_together, hosts.size(), at(c->start), hosts.size());
+    v.summary = say(Phrase::links_failed_together, hosts.size(), at(c->start), named);
     // The findings' own advice is to look at single cables.
     next(v, NextKind::plan,
          say(Phrase::look_at_switch_at, named.empty() ? say(Phrase::shared_switch) : Text(named),

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/phrases.hpp"
 #include "model/shell.hpp"
@@ -93,6 +94,20 @@ bool shared_by(const Walk& w, std::size_t hosts) {
   return hosts >= std::max(w.params.many_hosts, w.incident.hosts / w.params.few_of);
 }
 
+namespace {
+
+// Something else tells of that switch: itself, its neighbours, its manager.
+bool spoken_of(const Walk& w, const std::string& name) {
+  return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+    const auto* line = std::get_if<LineFacts>(&f.facts);
+    return f.outcome == Outcome::fired &&
+           (f.subject.id == name ||
+            (line != nullptr && line->peer && culprit::contains(*line->peer, name)));
+  });
+}
+
+}  // namespace
+
 std::string switch_of(const Walk& w, const std::set<Host>& hosts) {
   std::string best;
   std::size_t best_size = 0;
@@ -101,7 +116,9 @@ std::string switch_of(const Walk& w, const std::set<Host>& hosts) {
     for (const auto& member : members)
       inside += hosts.count(Host(member.substr(0, member.find('.')))) +
                 (member.find('.') != std::string::npos ? hosts.count(Host(member)) : 0);
-    if (inside * 10 < hosts.size() * 9 || (best_size > 0 && members.size() >= best_size)) continue;
+    if (inside * 10 < hosts.size() * 9 || (best_size > 0 && members.size() > best_size)) continue;
+    // Machines hang on a switch for each of their rails.
+    if (best_size == members.size() && !spoken_of(w, name)) continue;
     best = name;
     best_size = members.size();
   }

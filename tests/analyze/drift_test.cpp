@@ -54,7 +54,8 @@ TEST(Drift, TheHostsOutsideOfTheMajorityAreNamed) {
   EXPECT_EQ(f.role, Role::confirmation) << "a difference accuses nobody";
   EXPECT_EQ(f.subject, (Subject{SubjectKind::config, "driver_version"}));
   EXPECT_EQ(f.hosts, Hosts({"n5", "n6"}));
-  EXPECT_EQ(report::words(f.why), "5 of 7 hosts have driver 550.90.07; 550.54.15 on n5 and n6.");
+  EXPECT_EQ(report::words(f.why),
+            "5 of 7 hosts have driver version 550.90.07; 550.54.15 on n5 and n6.");
   ASSERT_EQ(f.evidence.size(), 3u);
   EXPECT_EQ(f.evidence[0].path, "hosts/n5/settings");
   EXPECT_EQ(f.evidence[0].excerpt, "550.54.15");

@@ -140,6 +140,18 @@ TEST(Hostfile, OtherFilesAreNone) {
     EXPECT_EQ(file(name, text).identities.size(), 0u) << name << " " << text;
 }
 
+TEST(Wiring, OfSwitchesOrOfMachines) {
+  EXPECT_EQ(networks(file("topology.txt", "# odd, even\nib-leaf-1: w1 w3\nib-leaf-2: w2, w4\n")),
+            "switch ib-leaf-1 0: w1 w3\nswitch ib-leaf-2 0: w2 w4\n");
+  EXPECT_EQ(
+      networks(file("rails.yaml", "w1: {rail0: leaf-a, rail1: leaf-b}\nw2: {rail0: leaf-a}\n")),
+      "switch leaf-a 0: w1 w2\nswitch leaf-b 0: w1\n");
+  for (const std::string text :
+       {"ib-leaf-1: w1 is in trouble\nib-leaf-2: w2 too\n", "w1: up 3 days\nw2: up 4 days\n",
+        "ib-leaf-1: w1\n", "leaf-1: fan1 ok\nleaf-2: fan1 ok\n"})
+    EXPECT_EQ(networks(file("notes.txt", text)), "") << text;
+}
+
 TEST(NetworkTable, CsvAndJson) {
   EXPECT_EQ(
       networks(file("inventory.csv",

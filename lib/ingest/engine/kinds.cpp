@@ -448,54 +448,22 @@ extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kDcgmDiagJson, kDigestTable, kTestedDevices, kEnvironment, kLsmod, kModinfo,
-    kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions;
+    kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions, kWiring;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {
     &kPrometheusText,    &kSmiCsv,       &kSmiPmon,   &kSmiDmon,  &kRdmaStatistic, &kSysCounters,
     &kEthtoolStatistics, &kWorkRequests, &kStepJsonl, &kStepTable};
-constexpr const Document* kDocuments[] = {&kManifest,
-                                          &kErrorJson,
-                                          &kProcessDump,
-                                          &kProcessFile,
-                                          &kKubernetesJson,
-                                          &kFlightRecorder,
-                                          &kFlightRecorderJson,
-                                          &kPyspyJson,
-                                          &kStatDot,
-                                          &kRasJson,
-                                          &kRecorderTables,
-                                          &kSlurmTopology,
-                                          &kSlurmTopologyYaml,
-                                          &kTestedDevices,
-                                          &kDigestTable,
-                                          &kEtcHosts,
-                                          &kInventory,
-                                          &kRankTable,
-                                          &kRankRanges,
-                                          &kDcgmDiagJson,
-                                          &kOutcomes,
-                                          &kHostfile,
-                                          &kNetworkCsv,
-                                          &kNetworkJson,
-                                          &kGpuTopology,
-                                          &kGoldenValues,
-                                          &kTensorboard,
-                                          &kTorchTrace,
-                                          &kWandbSummary,
-                                          &kPrometheusJson,
-                                          &kRdmaStatisticJson,
-                                          &kSysCounterFile,
-                                          &kEnvironment,
-                                          &kModinfo,
-                                          &kLsmod,
-                                          &kPackages,
-                                          &kVersions,
-                                          &kSysctl,
-                                          &kHostWords,
-                                          &kBootList,
-                                          &kPodsYaml,
-                                          &kLogExport};
+constexpr const Document* kDocuments[] = {
+    &kManifest,       &kErrorJson,          &kProcessDump,       &kProcessFile,   &kKubernetesJson,
+    &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,         &kStatDot,       &kRasJson,
+    &kRecorderTables, &kSlurmTopology,      &kSlurmTopologyYaml, &kTestedDevices, &kDigestTable,
+    &kEtcHosts,       &kInventory,          &kRankTable,         &kRankRanges,    &kDcgmDiagJson,
+    &kOutcomes,       &kHostfile,           &kNetworkCsv,        &kWiring,        &kNetworkJson,
+    &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,    &kWandbSummary,
+    &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,   &kModinfo,
+    &kLsmod,          &kPackages,           &kVersions,          &kSysctl,        &kHostWords,
+    &kBootList,       &kPodsYaml,           &kLogExport};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }
