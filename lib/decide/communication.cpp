@@ -238,6 +238,13 @@ static Answer one_of_two_ends(Walk& w, const Finding& diag) {
   return taken(diag.why);
 }
 
+// That the others report nothing says something only where they are the most, and were heard.
+static bool others_were_heard(const Walk& w, std::size_t reporters) {
+  const std::size_t heard = w.incident.hosts_with_output;
+  const std::size_t all = std::max(w.incident.job_hosts.size(), w.incident.hosts);
+  return heard >= 4 * reporters && 4 * heard >= 3 * all;
+}
+
 Answer root_diag(Walk& w) {
   const Finding* diag = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -247,8 +254,12 @@ Answer root_diag(Walk& w) {
       link != nullptr && diag->outcome == Outcome::not_enough_evidence)
     return link_and_peers(w, *diag, *link, {SubjectKind::host, *link->host});
   if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 2 &&
-      w.incident.hosts > 2)
+      w.incident.hosts > 2) {
+    // Each names the other: of a job that was heard, the two who alone report anything.
+    const bool each_other = diag->count > 1;
+    if (each_other && others_were_heard(w, diag->hosts.size())) return ruled_out(diag->why);
     return one_of_two_ends(w, *diag);
+  }
   if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 1 &&
       diag->subject.kind == SubjectKind::host) {
     Verdict& v = w.verdict;
@@ -382,10 +393,7 @@ Answer distributed_errors(Walk& w) {
                just_before(w, *f.start, from.front()->start);
       }))
     return ruled_out(say(Phrase::asked_to_stop_before));
-  // That the others report nothing says something only where they are the most, and were heard.
-  const std::size_t heard = w.incident.hosts_with_output;
-  const std::size_t all = std::max(w.incident.job_hosts.size(), w.incident.hosts);
-  if (heard < 4 * hosts.size() || 4 * heard < 3 * all)
+  if (!others_were_heard(w, hosts.size()))
     return not_enough(say(Phrase::nobody_to_compare, hosts.size(), w.incident.hosts_with_output));
   Verdict& v = w.verdict;
   v.action = Action::isolate;
