@@ -108,6 +108,25 @@ const Finding* own_word_of_link(const Walk& w, const Finding& diag) {
   return nullptr;
 }
 
+// One connection broke, and of its two ends, both of which were collected, the log of one tells of
+// its link in that moment: too little by itself, and the other has nothing at all.
+const Finding* word_of_one_end(const Walk& w, const Finding& diag) {
+  constexpr Nanoseconds kMoment = 2 * kMinute;
+  const Finding* out = nullptr;
+  for (const Host& end : diag.hosts)
+    if (w.incident.machines.count(end) == 0) return nullptr;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != Analysis::classify || f.role != Role::root || f.hearsay || !f.host ||
+        f.cause != CauseKind::network || !has(diag.hosts, *f.host))
+      continue;
+    if (out != nullptr && out->host != f.host) return nullptr;
+    const bool then = f.end && diag.start && *f.end <= *diag.start + f.uncertainty &&
+                      *diag.start - *f.end <= kMoment;
+    if (then && (out == nullptr || f.severity > out->severity)) out = &f;
+  }
+  return out;
+}
+
 // Its peers lost their connections to it, and a source of its own shows that its port went bad.
 Answer link_and_peers(Walk& w, const Finding& diag, const Finding& link, const Subject& machine) {
   Verdict& v = w.verdict;
@@ -223,6 +242,18 @@ const Finding* platform_word(const Walk& w, const Finding& diag) {
 
 }  // namespace
 
+// What the ends of it print, in the words of the first; "" nothing that a rule knows.
+static Text broken_as(const Walk& w, const Finding& diag) {
+  const Finding* first = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
+        f.role == Role::cascade && f.symptom == Symptom::infiniband_error &&
+        std::ranges::any_of(f.hosts, [&](const Host& h) { return has(diag.hosts, h); }) &&
+        (first == nullptr || (f.start && first->start && *f.start < *first->start)))
+      first = &f;
+  return first == nullptr ? Text() : inside(first->title);
+}
+
 // One connection broke before all others: one of its two ends, which checks can tell apart.
 static Answer one_of_two_ends(Walk& w, const Finding& diag) {
   Verdict& v = w.verdict;
@@ -232,7 +263,8 @@ static Answer one_of_two_ends(Walk& w, const Finding& diag) {
   v.precision = Precision::candidates;
   for (const Host& host : diag.hosts)
     target(v, {SubjectKind::host, host}, confidence::kOneOfTwoEnds, {diag.id});
-  v.summary = say(Phrase::first_connection_between, list(diag.hosts), at(diag.start));
+  v.summary =
+      say(Phrase::first_connection_between, list(diag.hosts), at(diag.start), broken_as(w, diag));
   next(v, NextKind::plan, say(Phrase::all_gather_with_good_machine, list(diag.hosts)));
   next(v, NextKind::collect, say(Phrase::kernel_log_of_both));
   return taken(diag.why);
@@ -258,6 +290,8 @@ Answer root_diag(Walk& w) {
     // Each names the other: of a job that was heard, the two who alone report anything.
     const bool each_other = diag->count > 1;
     if (each_other && others_were_heard(w, diag->hosts.size())) return ruled_out(diag->why);
+    if (const Finding* link = word_of_one_end(w, *diag))
+      return link_and_peers(w, *diag, *link, {SubjectKind::host, *link->host});
     return one_of_two_ends(w, *diag);
   }
   if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 1 &&

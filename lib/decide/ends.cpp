@@ -203,13 +203,26 @@ const Finding* outlived_error(const Walk& w) {
   return out;
 }
 
+// The scheduler's word that ended an earlier run: of its history, or before steps of one log.
+const Finding* outlived_word(const Walk& w) {
+  if (const Finding* word = earlier_word(w)) return word;
+  const auto& last = w.incident.last_step;
+  for (const Finding& f : w.incident.findings)
+    if (last && f.traits.has_any({Trait::time_limit, Trait::scheduler_ended, Trait::preempted}) &&
+        std::ranges::any_of(f.evidence, [&](const Evidence& e) {
+          return e.member == last->member && e.line < last->line;
+        }))
+      return &f;
+  return nullptr;
+}
+
 // What is no failure and still to be said: what the job outlived, an earlier run that was ended,
 // warnings of machines.
 void remarks(Walk& w) {
   if (const Finding* error = outlived_error(w))
     w.verdict.summary +=
         say(Phrase::outlived_error, inside(error->title), on(error->hosts), at(error->start));
-  if (const Finding* word = earlier_word(w))
+  if (const Finding* word = outlived_word(w))
     w.verdict.summary += say(
         Phrase::earlier_run_ended, at(word->end ? word->end : word->start), inside(word->title),
         w.incident.last_iteration ? say(Phrase::and_got_to_iteration, *w.incident.last_iteration)

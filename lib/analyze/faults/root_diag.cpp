@@ -292,6 +292,11 @@ void name_by_those_who_lost_it(const Facts& facts, std::vector<Edge>& edges,
     const bool own_link = by.size() >= kLeastWitnesses && down.size() == 1 && down.count(host) > 0;
     if (own_link || number_tells(facts, host, address)) rename(address, host);
   }
+  // Or a machine of which something was collected, and whose number no other has.
+  for (const auto& [address, by] : named)
+    for (const HostRow& row : facts.hosts)
+      if (by.count(row.host) == 0 && number_tells(facts, row.host, address))
+        rename(address, row.host);
 }
 
 // Connections between two hosts that broke, each end once.

@@ -137,7 +137,8 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
     if (rest) rest = rest->substr(0, rest->find_first_of(",|]"));
     return rest;
   };
-  if (!row.iteration) row.iteration = whole(word_after(" step="));
+  for (const std::string_view key : {" step=", " step ", " step: "})
+    if (!row.iteration) row.iteration = whole(word_after(key));
   bool odd = false;
   auto s = text_after(text, "train_step_timing in s:", "|");
   if (!s) s = word_after("step_timing in s=");
@@ -145,7 +146,7 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
     if (const auto value = printed_number(*s, odd)) row.iteration_ms = *value * 1e3;
   if (const auto loss = text_after(text, "reduced_train_loss:", "|"))
     row.loss = printed_number(*loss, row.loss_nan);
-  else if (const auto loss2 = word_after("reduced_train_loss="))
+  else if (const auto loss2 = word_after("train_loss="))
     row.loss = printed_number(*loss2, row.loss_nan);
   if (const auto norm = word_after("grad_norm="))
     row.grad_norm = printed_number(*norm, row.grad_norm_nan);
