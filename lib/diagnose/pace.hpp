@@ -54,8 +54,10 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
 std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts,
                                const analyze::IncidentMetrics& metrics);
 
-// Whether programs fill the memory of the machines.
+// Whether checkpoints take longer to save than they did.
 std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts);
+
+// Whether programs fill the memory of the machines.
 std::vector<Finding> growth_of(const store::Database& db, const analyze::Facts& facts);
 
 // The usual times of process groups that have their like.

@@ -879,9 +879,6 @@ class Resolution {
           row.host = it->second.host;
   }
 
-  // Names recur in other clusters. The job is of the one that has the hosts of its ranks and of
-  // their ends, and after which its files are named; where one export holds several, those of the
-  // others are other machines.
   // Of which of the clusters an event tells: by its label, or by the folder of its file.
   std::string cluster_of(const EventRow& e, const std::set<std::string>& clusters) const {
     std::string label = detail_of(e, "cluster");
@@ -893,6 +890,9 @@ class Resolution {
     return folder == clusters.end() ? std::string() : *folder;
   }
 
+  // Names recur in other clusters. The job is of the one that has the hosts of its ranks and of
+  // their ends, and after which its files are named; where one export holds several, those of the
+  // others are other machines.
   void tell_clusters_apart() {
     std::set<std::string> said, clusters;  // said: of the job, by its own environment
     for (const ConfigRow& row : facts_.configs) {

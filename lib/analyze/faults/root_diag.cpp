@@ -249,9 +249,10 @@ bool numbered_alike(const std::string& host, const std::string& address) {
 // each has a machine of that number.
 bool number_tells(const Facts& facts, const Host& host, const std::string& address) {
   constexpr std::size_t kLong = 3;  // digits
+  if (!numbered_alike(host, address)) return false;
   const auto alike = std::ranges::count_if(
       facts.hosts, [&](const HostRow& row) { return numbered_alike(row.host, address); });
-  if (!numbered_alike(host, address) || alike > 1) return false;
+  if (alike > 1) return false;
   const std::string network = address.substr(0, address.rfind('.') + 1);
   bool shown = address.size() - network.size() >= kLong;
   for (const HostRow& row : facts.hosts)

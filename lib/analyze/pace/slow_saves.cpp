@@ -9,6 +9,7 @@
 #include "model/confidence.hpp"
 #include "model/median.hpp"
 #include "model/phrases.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::analyze {
 
@@ -17,7 +18,6 @@ namespace {
 constexpr std::size_t kFewest = 2;           // saves on either side
 constexpr double kLonger = 2, kClear = 1.5;  // medians; the shortest slow one to the longest
 constexpr double kLeastMs = 30'000;          // that a save takes longer: less is no matter
-constexpr std::string_view kPart = "checkpoint";
 
 struct Longer {
   std::size_t from = 0;
@@ -59,7 +59,7 @@ std::vector<Finding> slow_saves(const Facts& facts, std::span<const SaveTimes> t
                  .baseline_ms = longer->before_ms,
                  .level_ms = longer->since_ms,
                  .factor = longer->since_ms / longer->before_ms,
-                 .grown = std::string(kPart)};
+                 .grown = rules::name(rules::StepPart::checkpoint)};
   for (std::size_t i = longer->from; i < ms.size(); ++i)
     slow.cost_s += (ms[i] - longer->before_ms) / 1e3;
   Finding f{.id = "slow_saves",

@@ -19,9 +19,8 @@ namespace {
 
 bool sniff_golden_values(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return head.has(key); };
-  return at != std::string_view::npos && head.bytes[at] == '{' && has("\"start_step\"") &&
-         has("\"end_step\"") && has("\"step_interval\"") && has("\"values\"");
+  return at != std::string_view::npos && head.bytes[at] == '{' && head.has("\"start_step\"") &&
+         head.has("\"end_step\"") && head.has("\"step_interval\"") && head.has("\"values\"");
 }
 
 bool number(const Value& value, double& out) {

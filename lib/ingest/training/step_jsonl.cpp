@@ -66,9 +66,9 @@ class JsonlStepReader final : public RecordReader {
 };
 
 std::unique_ptr<RecordReader> make_step_jsonl(const Head& head) {
-  const auto has = [&](std::string_view key) { return head.has(key); };
   return std::make_unique<JsonlStepReader>(
-      has("\"_step\"") && (has("\"_runtime\"") || has("\"_timestamp\"")) ? "wandb" : "jsonl");
+      head.has("\"_step\"") && (head.has("\"_runtime\"") || head.has("\"_timestamp\"")) ? "wandb"
+                                                                                        : "jsonl");
 }
 
 }  // namespace

@@ -260,10 +260,11 @@ std::optional<Host> host_of_name(std::string_view path) {
 
 bool sniff_trace(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return head.has(key); };
   return at != std::string_view::npos && head.bytes[at] == '{' &&
-         (has("\"deviceProperties\"") || has("\"distributedInfo\"") || has("\"traceEvents\"")) &&
-         (has("\"cpu_op\"") || has("\"schemaVersion\"") || has("\"distributedInfo\""));
+         (head.has("\"deviceProperties\"") || head.has("\"distributedInfo\"") ||
+          head.has("\"traceEvents\"")) &&
+         (head.has("\"cpu_op\"") || head.has("\"schemaVersion\"") ||
+          head.has("\"distributedInfo\""));
 }
 
 class TraceWriter {
