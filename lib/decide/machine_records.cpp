@@ -115,7 +115,7 @@ void tell_shared_reason(Walk& w) {
 void tell_machine_records(Walk& w) {
   Verdict& v = w.verdict;
   const std::optional<Host> host = only_machine(v);
-  const bool slow = v.action == Action::mitigate;
+  const bool slow = of_slow_job(v);
   if (!host || !v.start || (!slow && v.action != Action::isolate && v.action != Action::checks))
     return;
   const auto& because = v.targets.front().because;
@@ -178,7 +178,7 @@ void tell_odd_settings(Walk& w) {
   constexpr std::size_t kMostSettings = 2;
   Verdict& v = w.verdict;
   const std::optional<Host> host = only_machine(v);
-  if (v.action == Action::mitigate && host) {
+  if (of_slow_job(v) && host) {
     std::vector<const Finding*> odd = odd_settings(w, host, "performance");
     if (odd.size() > kMostSettings) odd.resize(kMostSettings);
     for (const Finding* f : odd) {

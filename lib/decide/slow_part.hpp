@@ -10,4 +10,7 @@ namespace culprit::decide {
 // the step is known to have grown, or no fault of that kind came with it.
 std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text price);
 
+// What tests measured of machines, ports and switches, in a job that did not fail. slow_tests.cpp
+std::optional<Answer> slow_in_tests(Walk& w);
+
 }  // namespace culprit::decide

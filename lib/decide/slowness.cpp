@@ -12,6 +12,8 @@ namespace culprit::decide {
 
 namespace {
 
+constexpr std::string_view kSlowsJob = "slows its job";
+
 // "2026-11-21 03:19:38": a person reads whole seconds.
 std::string clock_text(Nanoseconds time) {
   std::string out = iso_utc(time - ((time % kSecond) + kSecond) % kSecond);
@@ -70,13 +72,22 @@ bool settled(const Walk& w, const Finding& f) {
          *w.incident.last_iteration - slow.last >= slow.last - slow.first;
 }
 
+// A machine whose own hardware holds it down is exchanged; for another the job goes on meanwhile,
+// and what to do has a price.
+Action relief(const Finding& f) {
+  const SlowFacts& slow = slow_of(f);
+  return slow.of_part && !slow.over && f.host && f.confidence >= confidence::kLeastToIsolate
+             ? Action::isolate
+             : Action::mitigate;
+}
+
 // Somebody keeps the job slow, or did: what relieves it.
 Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const> slow) {
   Verdict& v = w.verdict;
   const double factor = slow_of(f).factor;
   const bool over = slow_of(f).over;
   const bool hardware = slow_of(f).hardware.value_or(false);
-  v.action = Action::mitigate;  // it goes on meanwhile, and what to do has a price
+  v.action = relief(f);
   v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
                                                                           : Precision::exact;
   std::vector<std::string> because{f.id};
@@ -93,6 +104,7 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
                   outlier_name(f), slow_of(f).reason, factor, price(f));
   v.summary += besides(slow);
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
+  if (v.action == Action::isolate) drain(w, *f.host, kSlowsJob);
   if (over)
     next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
   else {
@@ -146,7 +158,6 @@ struct Agreement {
   std::vector<std::string> because;
   const Finding* steps = nullptr;  // what the steps say of this host
   bool contradicted = false;
-  bool in_mid_run = false;  // the job became slow while it ran
 };
 Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
   Agreement out;
@@ -167,7 +178,6 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
     } else {
       out.because.push_back(f.id);
       if (named && own && out.steps == nullptr) out.steps = &f;
-      out.in_mid_run = out.in_mid_run || later;
     }
   }
   return out;
@@ -190,6 +200,16 @@ bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
   });
 }
 
+// A part that came up below its rate is exchanged, whether or not steps tell of it; a setting is
+// set back; what somebody runs beside the job ends, and the job goes on meanwhile.
+Action relief_of_setting(const Finding& f, bool proven) {
+  const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: what the machine says of it
+  if (setting != nullptr && setting->beside_job) return Action::mitigate;
+  const bool part = setting == nullptr || setting->of_part();
+  if (part) return proven ? Action::isolate : Action::checks;
+  return Action::repair;
+}
+
 // One host alone has a slower setting, in a job that did not fail.
 std::optional<Answer> slow_setting(Walk& w) {
   const std::vector<const Finding*> odd = slower_settings(w);
@@ -197,9 +217,6 @@ std::optional<Answer> slow_setting(Walk& w) {
   const Finding& f = *odd.front();
   const Host& host = f.hosts.front();
   const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: its kernel's word
-  // Boards lower their clocks for heat and power, and raise them again; somebody sets a limit back.
-  const bool lowered = setting == nullptr ? f.origin != Origin::kernel : setting->set_by_command;
-  const bool device = setting == nullptr || setting->device;
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
     return std::nullopt;
@@ -218,12 +235,10 @@ std::optional<Answer> slow_setting(Walk& w) {
     return std::holds_alternative<SettingFacts>(one->facts);
   });
   const bool sure = !others.because.empty() || settings > 1;
-  const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
-  // A device that runs below its rate has to be seen to, whether or not steps tell of it; the job
-  // goes on meanwhile.
-  v.action = !sure ? trained_down ? Action::mitigate : Action::checks
-             : others.in_mid_run || lowered || device ? Action::mitigate
-                                                      : Action::repair;
+  const double confidence = sure           ? confidence::kSettingSlows
+                            : trained_down ? confidence::kTrainedDown
+                                           : confidence::kSettingMaySlow;
+  v.action = relief_of_setting(f, sure || trained_down);
   v.precision = sure || trained_down ? Precision::exact : Precision::candidates;
   v.symptom = Symptom::mfu_decline;
   target(v, {SubjectKind::host, host}, confidence, because);
@@ -237,7 +252,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   if (others.steps != nullptr)
     v.summary += say(Phrase::and_its_steps, outlier_name(*others.steps),
                      slow_of(*others.steps).reason, slow_of(*others.steps).factor);
-  if (v.action == Action::checks) check(v, {host});
+  if (v.action == Action::isolate) drain(w, host, kSlowsJob);
+  if (!sure && !trained_down) check(v, {host});
   for (const Finding* one : odd)
     if (!one->advice.empty()) next(v, NextKind::plan, one->advice);
   return taken(f.why);
@@ -359,6 +375,7 @@ const Finding* slow_until_word(const Walk& w, const Finding& word) {
 }
 
 Answer slow_job(Walk& w) {
+  if (auto answer = slow_in_tests(w)) return *std::move(answer);
   if (const auto answer = slow_setting(w)) return *answer;
   if (const auto answer = slow_requests(w)) return *answer;
   std::vector<const Finding*> slow;

@@ -258,6 +258,13 @@ void halve(Verdict& v, const std::vector<Host>& hosts) {
   command(v, std::move(named.text), named.left_out);
 }
 
+bool of_slow_job(const Verdict& v) {
+  return std::ranges::any_of(v.steps, [](const Step& step) {
+    return step.outcome == StepOutcome::taken &&
+           (step.step == StepId::slow_job || step.step == StepId::gpu_throttled);
+  });
+}
+
 void drain(Walk& w, const Host& host, std::string_view reason) {
   const auto& nodes = w.incident.kubernetes_nodes;
   const auto node = nodes.find(host);

@@ -164,6 +164,8 @@ std::optional<Answer> borne_out(Walk& w, const Cause& c);
 CULPRIT_KINDS(CULPRIT_STEP)
 #undef CULPRIT_STEP
 
+// The answer is about a job that is slow, and did not fail.
+bool of_slow_job(const Verdict& v);
 // Adds to the verdict what the machine or server that it names recorded at that time.
 void tell_records(Walk& w);
 

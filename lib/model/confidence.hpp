@@ -81,6 +81,8 @@ inline constexpr double kSettingMet =
 inline constexpr double kSettingDiffers = 0.45;  // one that it may survive
 inline constexpr double kSettingSlows =
     0.75;  // one host alone has a slower setting, and the job is slow or its metrics say so too
+inline constexpr double kTrainedDown =
+    0.65;  // a device at half of what all others have: it is to be seen to, whatever it costs
 inline constexpr double kSettingMaySlow = 0.5;  // the same, and nothing says that it matters
 inline constexpr double kHostOfSetting = 0.4;   // a host that has the odd setting
 inline constexpr double kOneOfUndated = 0.4;  // one of several machines with faults without a time

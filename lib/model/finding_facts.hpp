@@ -106,6 +106,7 @@ struct SlowFacts {
   Text reason;
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
   bool event_only = false;       // nothing but an event of the machine in the same stretch
+  bool of_part = false;          // its own hardware holds it down: heat, power, lanes
   // Of the step where nobody stands out: the part that grew on all ranks, "data",
   // "communication"..., or kUnequalLoad.
   std::string grown;
@@ -132,7 +133,11 @@ struct SettingFacts {
   std::string label, value;     // "link rate", "100 on node-07 (node-07 mlx5_3)"
   bool far_below = false;       // at most half of what the others have
   bool set_by_command = false;  // one command sets it back
+  bool beside_job = false;      // programs that run beside the job's
   bool under_load = false;      // a job may run with it until its network is busy
+
+  // Of a part that is exchanged; what a command sets is none.
+  bool of_part() const { return device && !set_by_command && !under_load; }
 };
 
 // An address that two machines have.

@@ -19,7 +19,7 @@
   STEP(data_corruption) \
   /* no failure, but a GPU slowed by its own hardware -> mitigate */ \
   STEP(gpu_throttled) \
-  /* no failure, but slower than it could be -> mitigate, isolate, or it is over */ \
+  /* no failure, but slower than it could be -> isolate, repair, mitigate, or it is over */ \
   STEP(slow_job) \
   /* exit code 0 and no trouble */ \
   STEP(job_finished) \

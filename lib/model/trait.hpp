@@ -87,6 +87,8 @@
   TRAIT(not_of_host) \
   /* a device works below its rate until somebody mends it */ \
   TRAIT(below_rate) \
+  /* a test measured that it is slower than all others that were measured alike */ \
+  TRAIT(measured_slow) \
   /* what a port of the network, or a way through it, says of itself */ \
   TRAIT(of_network) \
   /* a setting that was changed stays so until it is changed again */ \

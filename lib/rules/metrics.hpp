@@ -39,6 +39,10 @@ struct Metric {
   double ceiling = 0;                        // where the counter sticks; 0: nowhere
   std::string meaning, advice, source;
 
+  // What the device says for itself: its hardware holds it down, or it came up with fewer lanes. A
+  // low clock alone may be a limit that somebody set.
+  bool by_hardware() const { return slows && (zero_above || at_rest); }
+
   template <class Archive, MaybeConst<Metric> T>
   friend void each_field(Archive& archive, T& m) {
     archive(m.name, m.unit, m.kind, m.bad, m.entity, m.points_to, m.symptom, m.floor_absolute,

@@ -56,6 +56,20 @@ Case finished(Finding f) {
   return c;
 }
 
+TEST(Slowness, AMachineThatItsOwnHardwareHoldsDownIsIsolated) {
+  SlowFacts held = with(usual(), true);
+  held.of_part = true;
+  const Verdict v =
+      decide::decide(finished(slow(held, {SubjectKind::gpu, "node-1/gpu3"}, Host("node-1"), 0.92)));
+  EXPECT_EQ(v.action, Action::isolate);
+  held.over = true;
+  EXPECT_NE(
+      decide::decide(finished(slow(held, {SubjectKind::gpu, "node-1/gpu3"}, Host("node-1"), 0.92)))
+          .action,
+      Action::isolate)
+      << "it is over";
+}
+
 TEST(Slowness, AMachineThatStillSlowsTheJobAndShowsItInItsMetricsIsRelieved) {
   const Verdict v = decide::decide(
       finished(slow(with(usual(), true), {SubjectKind::gpu, "node-1/gpu3"}, Host("node-1"), 0.92)));
@@ -165,7 +179,7 @@ SlowFacts from_start() {
 TEST(Slowness, ASlowerSettingOfOneHostAndItsMetricsNameIt) {
   const Verdict v =
       decide::decide(running({setting("node-3", "nic.rate", true), outlier("node-3")}));
-  EXPECT_EQ(v.action, Action::mitigate);
+  EXPECT_EQ(v.action, Action::isolate);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
 }
@@ -175,7 +189,7 @@ TEST(Slowness, ALimitThatSomebodySetIsNoReasonToIsolate) {
   Finding limit = setting("node-3", "gpu.power_limit", true);
   std::get<SettingFacts>(limit.facts).set_by_command = true;
   const Verdict v = decide::decide(running({limit, outlier("node-3")}));
-  EXPECT_EQ(v.action, Action::mitigate);
+  EXPECT_EQ(v.action, Action::repair);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
 }
@@ -188,22 +202,29 @@ TEST(Slowness, ASlowerSettingOfSoftwareInASlowJobIsRepaired) {
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
 }
 
-TEST(Slowness, ASlowerSettingAloneIsCheckedAndNotIsolated) {
+TEST(Slowness, ASlowerDeviceAloneIsCheckedAndNotIsolated) {
   const Verdict v = decide::decide(running({setting("node-3", "nic.rate", true)}));
   EXPECT_EQ(v.action, Action::checks);
 }
 
-TEST(Slowness, ADeviceAtHalfItsRateIsRelievedThoughNoStepTellsOfIt) {
+// Somebody else's program ends; what it takes meanwhile has a price.
+TEST(Slowness, AProgramBesideTheJobIsNoReasonToIsolate) {
+  Finding f = setting("node-3", "gpu.program", true);
+  std::get<SettingFacts>(f.facts).beside_job = true;
+  EXPECT_EQ(decide::decide(running({f, outlier("node-3")})).action, Action::mitigate);
+}
+
+TEST(Slowness, ADeviceAtHalfItsRateIsExchangedThoughNoStepTellsOfIt) {
   Finding f = setting("node-3", "nic.rate", true);
   std::get<SettingFacts>(f.facts).far_below = true;
   const Verdict v = decide::decide(running({f}));
-  EXPECT_EQ(v.action, Action::mitigate);
+  EXPECT_EQ(v.action, Action::isolate);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
-  EXPECT_EQ(decide::decide(running({f, slow(usual())})).action, Action::mitigate)
+  EXPECT_EQ(decide::decide(running({f, slow(usual())})).action, Action::isolate)
       << "a link may train down in mid-run";
   std::get<SettingFacts>(f.facts).device = false;
-  EXPECT_EQ(decide::decide(running({f})).action, Action::checks);
+  EXPECT_EQ(decide::decide(running({f})).action, Action::repair) << "what is set is set back";
 }
 
 // All ports were compared; a line of another machine's kernel has none beside it.
@@ -221,11 +242,57 @@ TEST(Slowness, WhatWasComparedSaysMoreThanALineOfAnotherKernel) {
   line.hosts = Hosts({"node-4"});
   line.subject = {SubjectKind::host, "node-4"};
   const Verdict v = decide::decide(running({rate, line}));
-  EXPECT_EQ(v.action, Action::mitigate);
+  EXPECT_EQ(v.action, Action::isolate);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
   std::get<SettingFacts>(rate.facts).far_below = false;
-  EXPECT_NE(decide::decide(running({rate, line})).action, Action::mitigate);
+  EXPECT_NE(decide::decide(running({rate, line})).action, Action::isolate);
+}
+
+Finding measured(const std::string& host, SubjectKind kind = SubjectKind::host) {
+  Finding f;
+  f.id = "classify/measured/" + host;
+  f.analysis = Analysis::classify;
+  f.severity = Severity::warning;
+  f.role = Role::confirmation;
+  f.traits.add(Trait::measured_slow);
+  f.host = Host(host);
+  f.hosts = Hosts({host});
+  f.subject = {kind, host};
+  return f;
+}
+
+TEST(Slowness, AMachineThatTestsMeasureAsSlowIsIsolated) {
+  const Verdict v = decide::decide(running({measured("node-3")}));
+  EXPECT_EQ(v.action, Action::isolate);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "node-3");
+  EXPECT_EQ(
+      decide::decide(running({measured("node-3"), setting("node-3", "nic.pfc", false)})).action,
+      Action::repair)
+      << "by what it has otherwise than the others";
+}
+
+TEST(Slowness, OfAGroupThatTestsMeasureAsSlowNobodyIsIsolated) {
+  const Verdict v = decide::decide(running({measured("node-3"), measured("node-4")}));
+  EXPECT_EQ(v.action, Action::checks);
+  EXPECT_EQ(v.targets.size(), 2u);
+  Finding rack = measured("rack-3");
+  rack.traits.add(Trait::not_of_host);
+  EXPECT_EQ(decide::decide(running({rack})).action, Action::checks);
+}
+
+TEST(Slowness, ASwitchThatTestsMeasureAsSlowIsRepaired) {
+  const Verdict v = decide::decide(running({measured("leaf-3", SubjectKind::network_switch)}));
+  EXPECT_EQ(v.action, Action::repair);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.kind, SubjectKind::network_switch);
+}
+
+TEST(Slowness, StepsThatNameAnotherMachineContradictATest) {
+  const Verdict v = decide::decide(running(
+      {measured("node-3"), slow(usual(), {SubjectKind::host, "node-5"}, Host("node-5"), 0.9)}));
+  EXPECT_NE(v.action, Action::isolate);
 }
 
 TEST(Slowness, ASlowerSettingOfAJobThatEndedWellAccusesNobody) {

@@ -87,7 +87,7 @@ TEST_F(SlowHosts, ALinkBelowItsRateExplainsAJobThatBecameSlow) {
         "bandwidth, limited by 16.0 GT/s PCIe x4 link at 0000:4a:01.0 (capable of 252.048 Gb/s "
         "with 16.0 GT/s PCIe x16 link)\n");
   const Answer answer = diagnose();
-  EXPECT_EQ(answer.verdict.action, Action::mitigate);
+  EXPECT_EQ(answer.verdict.action, Action::isolate);
   EXPECT_EQ(answer.targets(SubjectKind::host), std::vector<std::string>{"node-a2"});
 }
 

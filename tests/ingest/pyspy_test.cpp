@@ -209,7 +209,8 @@ TEST(Pyspy, Hostile) {
   EXPECT_EQ(read_dump("Thread 5 (idle): \"MainThread\"\n").stacks.at(0).problem, "no frames");
 }
 
-test::Rows json(const std::string& bytes, const std::string& name = "stacks/rank1_pid77.json") {
+test::Rows json_dump(const std::string& bytes,
+                     const std::string& name = "stacks/rank1_pid77.json") {
   const test::Folder folder;
   folder.write(name, bytes);
   return test::read_folder(folder.path());
@@ -227,7 +228,7 @@ const std::string kFrame =
     R"({"name": "send", "filename": "/w/torch/c10d.py", "module": null, "short_filename": "torch/c10d.py", "line": 12, "locals": null})";
 
 TEST(PyspyJson, Threads) {
-  const auto rows = json(
+  const auto rows = json_dump(
       "[" +
       thread(
           41, "MainThread",
@@ -247,15 +248,17 @@ TEST(PyspyJson, Threads) {
 
 TEST(PyspyJson, SeveralArraysWrappersAndCutTails) {
   const std::string one = thread(41, "MainThread", kFrame);
-  EXPECT_EQ(json("[" + one + "]\n[" + thread(42, "MainThread", kFrame) + "]").stacks.size(), 2u);
-  const auto wrapped = json(R"({"Ok":{"pid":55,"binary":"python","stack_traces":[)" + one + "]}}");
+  EXPECT_EQ(json_dump("[" + one + "]\n[" + thread(42, "MainThread", kFrame) + "]").stacks.size(),
+            2u);
+  const auto wrapped =
+      json_dump(R"({"Ok":{"pid":55,"binary":"python","stack_traces":[)" + one + "]}}");
   ASSERT_EQ(wrapped.stacks.size(), 1u);
   EXPECT_EQ(wrapped.stacks[0].pid, 41);
   const std::string text = "[" + one + ",\n" + one;
-  const auto cut = json(text.substr(0, text.size() - 40));
+  const auto cut = json_dump(text.substr(0, text.size() - 40));
   EXPECT_EQ(cut.stacks.size(), 1u);
   EXPECT_EQ(cut.reasons(), "4:pyspy.cut");
-  EXPECT_EQ(json(("[" + one).substr(0, 190)).reasons(), "0:pyspy.cut");
+  EXPECT_EQ(json_dump(("[" + one).substr(0, 190)).reasons(), "0:pyspy.cut");
 }
 
 TEST(PyspyCorpus, EveryFileTellsItsProcess) {

@@ -102,7 +102,8 @@ bool names_another_job(const std::string& own, const MemberRow& m) {
   const auto numbers = job_numbers(m.path);
   return numbers.count(own) == 0 &&
          std::any_of(numbers.begin(), numbers.end(), [&](const std::string& n) {
-           return n.size() + 1 >= own.size() && n.size() <= own.size() + 1;
+           // No job's number begins with a zero; days do.
+           return n.front() != '0' && n.size() + 1 >= own.size() && n.size() <= own.size() + 1;
          });
 }
 

@@ -29,7 +29,8 @@ Subject subject_of(const Signal& s) {
   if (s.meaning.scope == Scope::user_code && !s.code_place.empty())
     return {SubjectKind::code, s.code_place};
   // A switch whose own log speaks, or that the manager of its fabric names, is a thing to repair.
-  if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root &&
+  if (s.meaning.scope == Scope::shared &&
+      (s.meaning.role == Role::root || s.meaning.role == Role::confirmation) &&
       s.meaning.component == "switch" && s.host)
     return {SubjectKind::network_switch, *s.host};
   if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root)

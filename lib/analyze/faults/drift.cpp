@@ -242,6 +242,7 @@ bool slower_alone(const DriftItem& item, double share) {
     return false;
   const std::string& odd = item.values[1].places.front().value;
   const std::string& usual = item.values[0].value;
+  if (slower == "unlike") return true;
   if (slower == "more words") return std::ranges::count(odd, ' ') > std::ranges::count(usual, ' ');
   if (slower != "lower" && slower != "higher") return odd == slower;
   // Of GPUs or ports of several kinds in one machine no single number is the usual one.
@@ -298,6 +299,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     setting.far_below = slower_alone(item, 0.5) && carries_traffic(item);
     setting.device = item.rule->entity == "gpu" || item.rule->entity == "nic";
     setting.set_by_command = item.rule->set_by_command;
+    setting.beside_job = item.rule->slower == "more words";
     setting.under_load = item.rule->under_load;
     setting.label = label;
     setting.value = told;

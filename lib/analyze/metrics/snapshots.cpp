@@ -146,7 +146,8 @@ std::vector<Finding> held_devices(const OutlierReport& report,
                          .label = one.printed,
                          .value = fmt::format("{:.0f} {}, the others {:.0f}", one.outlier.value,
                                               one.unit, one.outlier.crowd),
-                         .far_below = true};
+                         .far_below = true,
+                         .set_by_command = !one.known->by_hardware()};
   for (const MetricOutlier* o : held)
     if (f.evidence.size() < 3)
       f.evidence.insert(f.evidence.end(), o->evidence.begin(), o->evidence.end());

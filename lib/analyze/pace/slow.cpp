@@ -29,6 +29,7 @@ struct Lead {
   double confidence = 0;
   bool own_work = false, metric = false, event = false;
   bool same_work = false;  // it does what the others do, and takes longer
+  bool of_part = false;    // its own hardware holds it down
   Text reason;             // what it does, a clause
   Text advice;
   std::vector<Evidence> evidence;
@@ -43,6 +44,12 @@ struct Lead {
 // As many as a sentence holds.
 std::span<const std::string> first_of(const std::vector<std::string>& names) {
   return std::span(names).first(std::min<std::size_t>(names.size(), 3));
+}
+
+// A fault of the machine itself for which its parts run slower: heat, power.
+bool holds_part_down(const Finding& f) {
+  return f.cause == CauseKind::machine && f.role == Role::root &&
+         (f.symptom == Symptom::thermal || f.symptom == Symptom::mfu_decline);
 }
 
 std::string id_of(const MetricOutlier& o) {
@@ -317,6 +324,7 @@ class Joined {
     if (best.fault) slow.reason += say(Phrase::and_fault, *best.fault);
     slow.hardware = best.metric || best.event || best.same_work;
     slow.event_only = best.event && !best.metric && !best.own_work;
+    slow.of_part = best.of_part;
     f.why =
         say(Phrase::suspect_does,
             best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id,
@@ -501,6 +509,7 @@ class Joined {
     }
     if (!own_times) known->metric = true;
     if (known->entities.insert(o.outlier.entity).second && o.known->slows) ++known->held;
+    known->of_part = known->of_part || o.known->by_hardware();
     known->crowd = std::max(known->crowd, o.outlier.size);
     if (Text advice = advice_for(o); !advice.empty()) known->advice = std::move(advice);
     known->findings.push_back(id_of(o));
@@ -544,6 +553,7 @@ class Joined {
       }
       if (known->metric && !known->fault) known->fault = c.title;
       known->event = true;
+      known->of_part = known->of_part || holds_part_down(c);
       known->findings.push_back(c.id);
       known->evidence.insert(known->evidence.end(), c.evidence.begin(),
                              c.evidence.begin() + static_cast<std::ptrdiff_t>(

@@ -99,8 +99,8 @@ bool dcgm_diag(const Head& head) {
          (head.has("| Diagnostic ") && head.has("| Result "));
 }
 bool rdma_devices(const Head& head) {
-  return head.has("hca_id:") || (head.has("CA type:") && head.has("Port 1:")) ||
-         head.has("Infiniband device '");
+  return head.has("hca_id:") || head.has("Infiniband device '") ||
+         (head.has("CA '") && (head.has("Port 1:") || head.has("Rate:")));
 }
 // kubectl get events, with whatever columns are asked for.
 bool events_table(const Head& head) {
@@ -448,7 +448,8 @@ extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kDcgmDiagJson, kDigestTable, kTestedDevices, kEnvironment, kLsmod, kModinfo,
-    kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions, kWiring;
+    kMeasuredRates, kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kVersions,
+    kWiring;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {
@@ -463,7 +464,7 @@ constexpr const Document* kDocuments[] = {
     &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,    &kWandbSummary,
     &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,   &kModinfo,
     &kLsmod,          &kPackages,           &kVersions,          &kSysctl,        &kHostWords,
-    &kBootList,       &kPodsYaml,           &kLogExport};
+    &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }

@@ -1,0 +1,453 @@
+// Rates that somebody measured between machines, ports and GPUs (nccl-tests, perftest, a matrix
+// product on each): a row each. What all slow ones have in common is told as a line.
+//
+//   server  client  dev     BW_avg_Gbps      # all_reduce_perf, pairs, busbw GB/s
+//   gx-01   gx-02   mlx5_2  391.77           gx-01 gx-02   187.9
+//   run  nodes       avg_busbw_GBps          gx-01 <-> gx-02
+//   B    gx-[01-16]  46.4                     1048576  116265  395.47  394.65  0.045644
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <re2/re2.h>
+
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/events.hpp"
+#include "ingest/engine/host_blocks.hpp"
+#include "ingest/engine/network_rows.hpp"
+#include "ingest/table/measured_rates.hpp"
+#include "ingest/table/rate_factors.hpp"
+#include "line/line.hpp"
+#include "model/contains.hpp"
+#include "model/hostlist.hpp"
+#include "model/number.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+using Words = std::initializer_list<std::string_view>;
+using Cells = std::vector<std::string_view>;
+using Parts = std::vector<RatePart>;
+
+constexpr std::size_t kMostRateRows = 100'000, kMostHostsOfRow = 4096, kFewestRateRows = 4;
+constexpr std::size_t kMostTimes = 6;  // a row with the same parts: more are a series
+
+bool has_rate_words(const Head& head) {
+  return std::ranges::any_of(
+      Words{"bw", "BW", "Bw", "andwidth", "bps", "B/s", "GBs", "b/s", "FLOP", "flop"},
+      [&](std::string_view word) { return head.has(word); });
+}
+
+bool names_rate(std::string_view text) {
+  static const re2::RE2 kRate(
+      R"((?i)(?:^|[^a-z])(?:bus|alg)?bw(?:$|[^a-z])|bandwidth|gbps|mbps|g[ib]?b?/s|gb_?s\b|m[ib]?b/s|[tg]flop)");
+  static const re2::RE2 kGiven(
+      R"((?i)expect|theor|nominal|rated|baseline|reference|spec|target|limit|\blink|capab)");
+  const re2::StringPiece piece(text.data(), text.size());
+  return text.size() <= 200 && re2::RE2::PartialMatch(piece, kRate) &&
+         !re2::RE2::PartialMatch(piece, kGiven);
+}
+
+// By tabs, else by what tables are separated with, else by blanks.
+Cells rate_cells(std::string_view line) {
+  constexpr std::size_t kMostCells = 32;
+  Cells out;
+  for (const char separator : {'\t', ',', ';', '|'}) {
+    if (!contains(line, separator)) continue;
+    for (std::size_t at = 0; at <= line.size() && out.size() < kMostCells;) {
+      const std::size_t end = std::min(line.find(separator, at), line.size());
+      out.push_back(trimmed(line.substr(at, end - at)));
+      at = end + 1;
+    }
+    return out;
+  }
+  for (std::size_t at = line.find_first_not_of(' '); at < line.size() && out.size() < kMostCells;) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    out.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(' ', end);
+  }
+  return out;
+}
+
+enum class Column {
+  other,
+  host,
+  device,
+  gpu,
+  rail,
+  network_switch,
+  group,
+  condition,
+  series,
+  rate
+};
+
+Column column_of(std::string_view heading) {
+  std::string name = lower(trimmed(heading.substr(0, heading.find_first_of("([ "))));
+  std::erase(name, '#');
+  if (contains(Words{"host",    "node",   "hostname", "server",      "client",   "src",
+                     "dst",     "source", "dest",     "destination", "from",     "to",
+                     "peer",    "host_a", "host_b",   "sender",      "receiver", "node1",
+                     "node2",   "host1",  "host2",    "nodes",       "hosts",    "nodelist",
+                     "members", "pair",   "src_host", "dst_host",    "a",        "b"},
+               name))
+    return Column::host;
+  if (contains(Words{"nic", "hca", "dev", "device", "ib_dev", "rdma_dev", "netdev", "ifname",
+                     "interface"},
+               name))
+    return Column::device;
+  if (contains(Words{"gpu", "gpu_index", "gpu_id", "local_rank"}, name)) return Column::gpu;
+  if (contains(Words{"rail", "plane"}, name)) return Column::rail;
+  if (contains(Words{"switch", "leaf", "tor", "switch_port", "leaf_switch", "leaf_port"}, name))
+    return Column::network_switch;
+  if (contains(Words{"rack", "pod", "group", "block", "zone"}, name)) return Column::group;
+  if (contains(Words{"size", "bytes", "test", "coll", "collective", "op", "operation", "dtype",
+                     "type", "cmd", "direction"},
+               name))
+    return Column::condition;
+  if (contains(Words{"step", "iter", "iteration", "epoch", "global_step", "loss"}, name))
+    return Column::series;
+  return names_rate(heading) ? Column::rate : Column::other;
+}
+
+// "gx-r11+r12 (8)", "gx-[01-16]", "gx-01 <-> gx-02": each by its whole name.
+std::vector<std::string> hosts_in(std::string_view cell) {
+  static const re2::RE2 kBetween(R"(\s*(?:<->|->|\+|,|\s)\s*)"), kCount(R"(\s*\(\d+\)\s*$)"),
+      kLast(R"(^(.*?)([A-Za-z]+)\d+$)");
+  std::string text(cell);
+  re2::RE2::Replace(&text, kCount, "");
+  if (contains(text, '[')) {
+    const Hostlist list = expand_hostlist(text, kMostHostsOfRow);
+    return list.broken || list.capped ? std::vector<std::string>() : list.hosts;
+  }
+  re2::RE2::GlobalReplace(&text, kBetween, " ");
+  std::vector<std::string> out;
+  std::string stem, before;
+  for (const std::string_view word : rate_cells(text)) {
+    std::string head, last;
+    re2::RE2::FullMatch({word.data(), word.size()}, kLast, &head, &last);
+    if (out.empty()) before = head, stem = last;
+    const bool rest = !out.empty() && head.empty() && !last.empty() && last == stem;
+    out.push_back(rest ? before + std::string(word) : std::string(word));
+  }
+  const bool named = std::ranges::all_of(out, [](const auto& host) { return may_be_asked(host); });
+  return named ? out : std::vector<std::string>();
+}
+
+// "rail3" of 3.
+std::string numbered(std::string_view kind, std::string_view value) {
+  const bool number = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+  return number ? fmt::format("{}{}", kind, value) : std::string(value);
+}
+
+// "gx-r11+r12 (8)": more machines than names, so that each is of several.
+bool of_groups(std::string_view cell, std::size_t names) {
+  static const re2::RE2 kCount(R"(\((\d{1,6})\)\s*$)");
+  std::size_t count = 0;
+  return re2::RE2::PartialMatch({cell.data(), cell.size()}, kCount, &count) && count > names;
+}
+
+void add_hosts(const std::vector<std::string>& hosts, Parts& out) {
+  for (const std::string& host : hosts) out.push_back({RatePart::Kind::host, host, {}});
+}
+
+// "pod1-a" of "pod1-a07": machines below one switch are often numbered in a row.
+std::string row_of(const std::string& host) {
+  return host.substr(0, host.find_last_not_of("0123456789") + 1);
+}
+
+// A port of each of the machines, whatever is called so on all of them, and the way between the
+// rows of both.
+void add_device(std::string name, Parts& out) {
+  const std::size_t before = out.size();
+  if (before == 2 && out[0].kind == RatePart::Kind::host && out[1].kind == RatePart::Kind::host) {
+    std::string a = row_of(out[0].host), b = row_of(out[1].host);
+    if (b < a) a.swap(b);
+    if (a != b)
+      out.push_back({RatePart::Kind::rail, {}, fmt::format("{} between {} and {}", name, a, b)});
+  }
+  for (std::size_t i = 0; i < before; ++i)
+    if (out[i].kind == RatePart::Kind::host)
+      out.push_back({RatePart::Kind::device, out[i].host, name});
+  out.push_back({RatePart::Kind::rail, {}, std::move(name)});
+}
+
+std::optional<double> rate_in(std::string_view cell) {
+  cell = trimmed(cell.substr(0, cell.find(' ')));
+  double value = 0;
+  if (!parse_whole(cell, value) || !std::isfinite(value) || value <= 0) return std::nullopt;
+  return value;
+}
+
+// Measurements of one column, with the place of each row.
+struct Measured {
+  std::string name;
+  std::vector<RateRow> rows;
+  std::vector<Place> places;
+  std::vector<std::size_t> sections;  // below which remark a row stands
+};
+
+class RateTable {
+ public:
+  // True: the line is understood.
+  bool take(std::string_view line, const Place& place) {
+    const std::string_view text = trimmed(line);
+    if (text.empty()) return true;
+    if (text.starts_with('#') && !perftest_heading(text)) {
+      ++section_;
+      told_ = told_ || names_rate(text);
+      return true;
+    }
+    if (perftest_heading(text)) return true;
+    if (take_pair(text)) return true;
+    const Cells cells = rate_cells(text);
+    if (columns_.empty() && take_heading(cells)) return true;
+    return !columns_.empty() ? take_row(cells, place)
+           : perftest_       ? take_perftest(cells, place)
+           : told_           ? take_bare(cells, place)
+                             : false;
+  }
+  bool series() const { return series_; }
+  std::size_t rows() const { return rows_; }
+  std::size_t machines() const { return machines_.size(); }
+  const std::vector<Measured>& measured() const { return measured_; }
+
+  // So many rows of the same parts that they are a series of one moment after another.
+  bool repeats() const {
+    return std::ranges::any_of(times_, [](const auto& one) { return one.second > kMostTimes; });
+  }
+
+ private:
+  // Of ib_write_bw and its like.
+  bool perftest_heading(std::string_view text) {
+    if (!contains(text, "BW average") || !contains(text, "#bytes") || contains(text, '\t'))
+      return false;
+    return perftest_ = true;
+  }
+
+  bool take_pair(std::string_view text) {
+    static const re2::RE2 kPair(R"((?:={2,}|#+)?\s*(\S+)\s*(?:<->|->)\s*(\S+?):?\s*(?:={2,})?)");
+    std::string a, b;
+    if (!re2::RE2::FullMatch({text.data(), text.size()}, kPair, &a, &b) || !may_be_asked(a) ||
+        !may_be_asked(b))
+      return false;
+    pair_ = {a, b};
+    return true;
+  }
+
+  bool take_heading(const Cells& cells) {
+    bool part = false, rate = false;
+    std::vector<Column> columns;
+    for (const std::string_view cell : cells) {
+      columns.push_back(column_of(cell));
+      const Column c = columns.back();
+      series_ = series_ || c == Column::series;
+      rate = rate || c == Column::rate;
+      part = part || (c >= Column::host && c <= Column::group);
+    }
+    if (!part || !rate) return false;
+    columns_ = std::move(columns);
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i] == Column::rate) column(std::string(cells[i]));
+    return true;
+  }
+
+  bool take_row(const Cells& cells, const Place& place) {
+    if (cells.size() != columns_.size()) return false;
+    Parts parts;
+    std::string condition;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (columns_[i] == Column::host) {
+        const std::vector<std::string> hosts = hosts_in(cells[i]);
+        if (hosts.empty()) return false;
+        if (!of_groups(cells[i], hosts.size()))
+          add_hosts(hosts, parts);
+        else
+          for (const std::string& name : hosts) parts.push_back({RatePart::Kind::group, {}, name});
+      }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string_view cell = cells[i];
+      if (cell.empty() || cell == "-") continue;
+      switch (columns_[i]) {
+        case Column::device:
+          if (!parts.empty()) add_device(std::string(cell), parts);
+          break;
+        case Column::gpu:
+          if (!parts.empty()) add_device(numbered("GPU ", cell), parts);
+          break;
+        case Column::rail: add_device(numbered("rail", cell), parts); break;
+        case Column::network_switch:
+          parts.push_back({RatePart::Kind::network_switch,
+                           {},
+                           std::string(cell.substr(0, cell.find_first_of(": ")))});
+          break;
+        case Column::group: parts.push_back({RatePart::Kind::group, {}, std::string(cell)}); break;
+        case Column::condition: condition += std::string(cell) + "|"; break;
+        default: break;
+      }
+    }
+    bool any = false;
+    std::size_t nth = 0;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (columns_[i] != Column::rate) continue;
+      const auto rate = rate_in(cells[i]);
+      if (rate) add(measured_[nth], parts, condition, *rate, place);
+      any = any || rate;
+      ++nth;
+    }
+    return any && count(parts);
+  }
+
+  // Numbers of a pair that the heading above names.
+  bool take_perftest(const Cells& cells, const Place& place) {
+    constexpr std::size_t kAverage = 3;
+    if (cells.size() <= kAverage || pair_.empty()) return false;
+    const auto rate = rate_in(cells[kAverage]);
+    if (!rate || !rate_in(cells[0])) return false;
+    Parts parts;
+    add_hosts(pair_, parts);
+    add(column("BW average"), parts, std::string(cells[0]), *rate, place);
+    return count(parts);
+  }
+
+  // "gx-01 gx-02 187.9", "gx-01 707 702 708": machines, and a number for all or for each GPU.
+  bool take_bare(const Cells& cells, const Place& place) {
+    std::size_t names = 0;
+    while (names < cells.size() && (may_be_asked(cells[names]) || contains(cells[names], "->")))
+      ++names;
+    const std::size_t numbers = cells.size() - names;
+    if (names == 0 || numbers == 0 || numbers > 16) return false;
+    Parts hosts;
+    for (std::size_t i = 0; i < names; ++i)
+      if (may_be_asked(cells[i]))
+        hosts.push_back({RatePart::Kind::host, std::string(cells[i]), {}});
+    for (std::size_t i = names; i < cells.size(); ++i) {
+      const auto rate = rate_in(cells[i]);
+      if (!rate) return false;
+      Parts parts = hosts;
+      if (numbers > 1) add_device(fmt::format("GPU {}", i - names), parts);
+      add(column("rate"), parts, {}, *rate, place);
+    }
+    return count(hosts);
+  }
+
+  Measured& column(const std::string& name) {
+    const auto at = std::ranges::find(measured_, name, &Measured::name);
+    return at != measured_.end() ? *at : measured_.emplace_back(Measured{name, {}, {}, {}});
+  }
+
+  void add(Measured& to, const Parts& parts, const std::string& condition, double rate,
+           const Place& place) {
+    to.rows.push_back({parts, condition, rate});
+    to.places.push_back(place);
+    to.sections.push_back(section_);
+  }
+
+  bool count(const Parts& parts) {
+    ++rows_;
+    ++times_[parts];
+    for (const RatePart& part : parts)
+      if (part.kind == RatePart::Kind::host) machines_.insert(part.host);
+    return true;
+  }
+
+  std::vector<Column> columns_;
+  std::vector<Measured> measured_;
+  std::map<Parts, std::size_t> times_;
+  std::set<std::string> machines_;
+  std::vector<std::string> pair_;
+  std::size_t rows_ = 0, section_ = 0;
+  bool told_ = false, perftest_ = false, series_ = false;
+};
+
+// Of all rows; where they tell nothing, of those below one remark.
+std::optional<SlowFactor> factor_of(const Measured& measured) {
+  if (auto all = slow_factor(measured.rows)) return all;
+  std::map<std::size_t, std::vector<std::size_t>> sections;
+  for (std::size_t i = 0; i < measured.rows.size(); ++i)
+    sections[measured.sections[i]].push_back(i);
+  if (sections.size() < 2) return std::nullopt;
+  for (const auto& [section, indices] : sections) {
+    std::vector<RateRow> rows;
+    for (const std::size_t i : indices) rows.push_back(measured.rows[i]);
+    if (auto one = slow_factor(rows)) {
+      one->slowest = indices[one->slowest];
+      return one;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string text_of(const RatePart& part, std::size_t alike) {
+  switch (part.kind) {
+    case RatePart::Kind::device:
+      return fmt::format("measured rate of {} of {} is low", part.name, part.host);
+    case RatePart::Kind::network_switch:
+      return fmt::format("measured rate through switch {} is low", part.name);
+    case RatePart::Kind::rail: {
+      std::string name = part.name;
+      std::ranges::replace(name, ' ', '-');
+      return fmt::format("measured rate of {} is low on all machines", name);
+    }
+    case RatePart::Kind::group: return fmt::format("measured rate of group {} is low", part.name);
+    case RatePart::Kind::host: break;
+  }
+  return alike == 1 ? fmt::format("measured rate of {} is low", part.host)
+                    : fmt::format("measured rate is low wherever {} or one of {} others takes part",
+                                  part.host, alike - 1);
+}
+
+void tell(const SlowFactor& factor, const Measured& measured, Reading& reading) {
+  for (const RatePart& part : factor.parts) {
+    line::Line said;
+    if (!part.host.empty()) said.prefix.host = Host(part.host);
+    said.message = fmt::format("{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
+                               text_of(part, factor.parts.size()), factor.rate, factor.usual_rate,
+                               measured.name, factor.slow, factor.slow + factor.usual);
+    put_said(measured.places[factor.slowest], said, reading.text_kind, reading);
+  }
+}
+
+std::string read_measured_rates(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  RateTable table;
+  each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) {
+    table.take(text, place_of_line(member.id, number, offset, text));
+    return table.rows() < kMostRateRows;
+  });
+  const Measured* of = nullptr;
+  std::optional<SlowFactor> least;
+  for (const Measured& measured : table.measured())
+    if (auto factor = factor_of(measured); factor && (!least || factor->share < least->share))
+      least = std::move(factor), of = &measured;
+  if (least) tell(*least, *of, reading);
+  return table.rows() >= kMostRateRows ? "rates.too_many" : "";
+}
+
+}  // namespace
+
+bool measured_rates(const Head& head) {
+  if (!has_rate_words(head)) return false;
+  RateTable table;
+  std::size_t lines = 0, good = 0;
+  each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t offset) {
+    if (!head.whole && offset + text.size() + 1 >= head.bytes.size()) return false;  // cut
+    ++lines;
+    good += table.take(text, {});
+    return good * 4 + 8 >= lines * 3;
+  });
+  return table.rows() >= kFewestRateRows && good * 4 >= lines * 3 && !table.series() &&
+         !table.repeats();
+}
+
+extern const Document kMeasuredRates;
+constinit const Document kMeasuredRates{"measured-rates",
+                                        "rates measured between machines, ports and GPUs",
+                                        64u << 20, measured_rates, read_measured_rates};
+
+}  // namespace culprit::ingest
