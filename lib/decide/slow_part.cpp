@@ -46,6 +46,44 @@ bool shared_by_all(const Walk& w, const std::vector<const Finding*>& same) {
 
 }  // namespace
 
+std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow) {
+  const auto names = [](const Finding* f) { return f->subject.kind != SubjectKind::job; };
+  if (std::ranges::any_of(slow, names) || !failure(w, Unplaced::left_out).empty())
+    return std::nullopt;
+  // What is so from the start slows no run that was quick before; and by itself it is no slowness.
+  constexpr std::int64_t kFirstSteps = 10;
+  const bool from_start = std::ranges::any_of(slow, [](const Finding* f) {
+    return slow_of(*f).from_start || slow_of(*f).first <= kFirstSteps;
+  });
+  const auto held_up_then = [&](const Finding& f) {
+    return f.traits.has(Trait::held_up) && (slow.empty() || !f.start || !slow.front()->start ||
+                                            !slow.front()->end || came_with(w, f, *slow.front()));
+  };
+  const Finding* reason = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && !f.hearsay &&
+        (held_up_then(f) || (from_start && f.traits.has(Trait::slows_all))) &&
+        (reason == nullptr || f.count > reason->count))
+      reason = &f;
+  if (reason == nullptr) return std::nullopt;
+  Verdict& v = w.verdict;
+  v.action = reason->cause == CauseKind::outside   ? Action::none
+             : reason->cause == CauseKind::program ? Action::rollback
+                                                   : Action::repair;
+  v.symptom = reason->symptom;
+  v.precision = Precision::exact;
+  v.start = slow.empty() ? reason->start : slow.front()->start;
+  if (v.action != Action::none)
+    target(v, {SubjectKind::config, reason->event_class}, reason->confidence, {reason->id});
+  v.summary = say(v.action == Action::none ? Phrase::slow_and_nobodys : Phrase::slow_for_reason,
+                  inside(reason->title), at(reason->start), in_its_words(*reason));
+  if (!slow.empty())
+    v.summary +=
+        say(Phrase::steps_take_longer, slow_of(*slow.front()).factor, slow_of(*slow.front()).first);
+  if (!reason->advice.empty()) next(v, NextKind::plan, reason->advice);
+  return taken(reason->title);
+}
+
 std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Text price) {
   const rules::StepPart grown = rules::part_named(slow_of(slow).grown);
   // Where no part is told apart, a switch that counts errors of its own is the only one to ask.

@@ -2,6 +2,8 @@
 // that grew depends on. Inside of this room only.
 #pragma once
 
+#include <span>
+
 #include "decide/walk.hpp"
 
 namespace culprit::decide {
@@ -9,6 +11,10 @@ namespace culprit::decide {
 // `f`: the slow stretch, of which no rank and no machine is the outlier. Nothing where no part of
 // the step is known to have grown, or no fault of that kind came with it.
 std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text price);
+
+// What makes the steps of all ranks longer by itself: the program, a setting of all, the scheduler.
+// `slow`: the stretches, the dearest first; nothing where one names a machine.
+std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow);
 
 // What tests measured of machines, ports and switches, in a job that did not fail. slow_tests.cpp
 std::optional<Answer> slow_in_tests(Walk& w);

@@ -48,6 +48,17 @@ Text outlier_name(const Finding& f) {
   return f.subject.id;
 }
 
+// The dearest first.
+std::vector<const Finding*> slow_stretches(const Walk& w) {
+  std::vector<const Finding*> out;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired) out.push_back(&f);
+  sort_rows(out, [](const Finding* a, const Finding* b) {
+    return slow_of(*a).cost_s > slow_of(*b).cost_s;
+  });
+  return out;
+}
+
 // The slow stretches that the verdict is not about, the dearest first: a second cause is not to be
 // lost behind the first.
 Text besides(std::span<const Finding* const> slow) {
@@ -378,25 +389,16 @@ Answer slow_job(Walk& w) {
   if (auto answer = slow_in_tests(w)) return *std::move(answer);
   if (const auto answer = slow_setting(w)) return *answer;
   if (const auto answer = slow_requests(w)) return *answer;
-  std::vector<const Finding*> slow;
-  const Finding* other = nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::slow) {
-      if (f.outcome == Outcome::fired)
-        slow.push_back(&f);
-      else
-        other = &f;
-    }
+  const std::vector<const Finding*> slow = slow_stretches(w);
+  if (auto answer = slow_for_known_reason(w, slow)) return *std::move(answer);
   if (slow.empty()) {
     if (auto answer = slow_saves(w)) return *std::move(answer);
-    if (other == nullptr) return not_enough(say(Phrase::no_step_times));
+    const auto other = std::ranges::find(w.incident.findings, Analysis::slow, &Finding::analysis);
+    if (other == w.incident.findings.end()) return not_enough(say(Phrase::no_step_times));
     return {other->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                  : StepOutcome::not_enough_evidence,
             other->why};
   }
-  sort_rows(slow, [](const Finding* a, const Finding* b) {
-    return slow_of(*a).cost_s > slow_of(*b).cost_s;
-  });
   const Finding& f = *slow.front();
   const double factor = slow_of(f).factor;
   Verdict& v = w.verdict;

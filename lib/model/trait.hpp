@@ -89,6 +89,10 @@
   TRAIT(below_rate) \
   /* a test measured that it is slower than all others that were measured alike */ \
   TRAIT(measured_slow) \
+  /* it makes the steps of all ranks longer from the start on, whatever the machines are */ \
+  TRAIT(slows_all) \
+  /* it held ranks up for a while, as it says */ \
+  TRAIT(held_up) \
   /* what a port of the network, or a way through it, says of itself */ \
   TRAIT(of_network) \
   /* a setting that was changed stays so until it is changed again */ \

@@ -289,6 +289,39 @@ TEST(Slowness, ASwitchThatTestsMeasureAsSlowIsRepaired) {
   EXPECT_EQ(v.targets[0].subject.kind, SubjectKind::network_switch);
 }
 
+Finding reason(Trait trait, CauseKind cause) {
+  Finding f = measured("");
+  f.traits = {};
+  f.traits.add(trait);
+  f.host.reset();
+  f.hosts.clear();
+  f.cause = cause;
+  f.event_class = "reason";
+  f.subject = {SubjectKind::job, "job"};
+  return f;
+}
+
+TEST(Slowness, WhatHoldsAllRanksUpIsNobodysMachine) {
+  const Finding pauses = reason(Trait::held_up, CauseKind::program);
+  EXPECT_EQ(decide::decide(running({pauses})).action, Action::rollback);
+  EXPECT_EQ(decide::decide(running({reason(Trait::held_up, CauseKind::outside)})).action,
+            Action::none);
+  EXPECT_EQ(decide::decide(running({pauses, slow(usual(), {SubjectKind::host, "node-5"},
+                                                 Host("node-5"), 0.9)}))
+                .targets[0]
+                .subject.id,
+            "node-5")
+      << "the steps name a machine";
+}
+
+TEST(Slowness, ASettingOfAllRanksSlowsFromTheStartOrNotAtAll) {
+  const Finding sockets = reason(Trait::slows_all, CauseKind::environment);
+  EXPECT_EQ(decide::decide(running({sockets, slow(from_start())})).action, Action::repair);
+  EXPECT_NE(decide::decide(running({sockets})).action, Action::repair) << "nothing is slow";
+  EXPECT_NE(decide::decide(running({sockets, slow(usual())})).action, Action::repair)
+      << "it was quick before";
+}
+
 TEST(Slowness, StepsThatNameAnotherMachineContradictATest) {
   const Verdict v = decide::decide(running(
       {measured("node-3"), slow(usual(), {SubjectKind::host, "node-5"}, Host("node-5"), 0.9)}));

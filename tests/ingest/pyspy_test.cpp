@@ -42,6 +42,23 @@ TEST(Pyspy, ThreadsOfAProcess) {
   EXPECT_EQ(rows.members[0].used, 10u);
 }
 
+// What a collection of garbage stopped has a frame that is none, or a word behind its state.
+TEST(Pyspy, AMainThreadThatCollectsGarbage) {
+  const auto events = [](const std::string& state, const std::string& behind,
+                         const std::string& frame) {
+    return read_dump(
+               "Process 7: python3 fit.py\nPython v3.11.8 (/usr/bin/python3)\n\n"
+               "Thread 7 (" +
+               state + "): \"MainThread\"" + behind + "\n" + frame +
+               "    step (fit.py:7)\n    <module> (fit.py:9)\n")
+        .events.size();
+  };
+  EXPECT_EQ(events("active+gil", "", ""), 0u);
+  EXPECT_EQ(events("active+gil+gc", "", ""), 1u);
+  EXPECT_EQ(events("active+gil", "", "    <garbage collection>\n"), 1u);
+  EXPECT_EQ(events("active+gil", "  <garbage collection>", ""), 1u);
+}
+
 // Ranks of nodes and groups, and prose, name no rank; and a heading is of one process.
 TEST(Pyspy, HeadingsOfOtherThings) {
   const auto ranks = [](const std::string& heading) {

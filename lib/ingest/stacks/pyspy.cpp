@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ingest/engine/events.hpp"
 #include "ingest/stacks/dump_heading.hpp"
 #include "ingest/stacks/stack_text.hpp"
 
@@ -15,9 +16,12 @@ constexpr int kPyspyForeignLines = 3;
 constexpr int kForeignLinesAmongLocals = 64;  // a repr may hold line ends
 constexpr std::size_t kPyspyCommandBytes = 4'096;
 
+constexpr std::string_view kCollecting = "<garbage collection>";
+
 struct PyspyThreadHead {
   std::optional<std::int64_t> tid;
   std::string id, state, name;
+  bool collecting = false;  // garbage
 };
 
 // Thread 31446 (idle): "MainThread" · Thread 0x7F6D3C29D740 (active+gil)
@@ -47,8 +51,13 @@ std::optional<PyspyThreadHead> pyspy_thread_head(std::string_view text) {
       state.size() > 24)
     return std::nullopt;
   head.state = std::string(state);
+  head.collecting = state.ends_with("+gc");
   text.remove_prefix(close + 1);
   if (take(text, ": \"")) {
+    if (text.ends_with(kCollecting)) {
+      head.collecting = true;
+      text = trim(text.substr(0, text.size() - kCollecting.size()));
+    }
     if (!text.empty() && text.back() == '"') text.remove_suffix(1);
     head.name = std::string(text.substr(0, 200));
   } else if (!trim(text).empty()) {
@@ -111,6 +120,7 @@ class PyspyAssembler final : public Assembler {
         row_.problem += ' ' + std::string(body.substr(0, 200));
         return true;
       }
+      if (body == kCollecting) return collecting_ = true;
       std::optional<Frame> frame = pyspy_frame(body);
       if (!frame) return false;
       add_frame(row_, std::move(*frame));
@@ -181,6 +191,7 @@ class PyspyAssembler final : public Assembler {
     row_.thread_id = std::move(head.id);
     row_.thread = std::move(head.name);
     row_.state = std::move(head.state);
+    collecting_ = head.collecting;
     row_.command = command_;
     open_ = true;
     locals_ = false;
@@ -197,6 +208,11 @@ class PyspyAssembler final : public Assembler {
     if (row_.frames.empty() && row_.problem.empty()) row_.problem = "no frames";
     row_.main = row_.thread == "MainThread" || (row_.tid && row_.tid == row_.pid) ||
                 (row_.thread.empty() && starts_program(row_));
+    if (row_.main && collecting_) {
+      line::Line said;
+      said.message = "garbage collection in the main thread";
+      put_said(row_.place, said, {}, reading);
+    }
     reading.sink.put(row_);
     row_ = {};
   }
@@ -208,6 +224,7 @@ class PyspyAssembler final : public Assembler {
   StackRow row_;
   bool open_ = false;
   bool main_seen_ = false;
+  bool collecting_ = false;  // the thread collects garbage
   bool locals_ = false;
   int foreign_ = 0;
 };
@@ -223,7 +240,7 @@ Outcome read_pyspy(const TextLine& line, Reading& reading) {
   return outcome;
 }
 
-constexpr std::string_view kPyspyWords[] = {"(idle)", "(active)", "(active+gil)", "(idle, gil)"};
+constexpr std::string_view kPyspyWords[] = {"(idle)", "(active)", "(active+", "(idle, gil)"};
 
 }  // namespace
 
