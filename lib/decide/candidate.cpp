@@ -43,6 +43,11 @@ bool outlived(const Case& incident, const Evidence& line, Nanoseconds end) {
 
 bool survived(const Case& incident, const Finding& f) {
   const auto& end = f.end ? f.end : f.start;
+  // What ranks met while they gathered, they met before the first step, and the next try worked.
+  if (f.role == Role::cascade && end && incident.first_progress &&
+      *end + f.uncertainty < *incident.first_progress &&
+      *incident.first_progress < *incident.last_progress)
+    return true;
   return end && std::ranges::any_of(f.evidence, [&](const Evidence& e) {
            return outlived(incident, e, *end + f.uncertainty);
          });

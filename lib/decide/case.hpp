@@ -65,10 +65,11 @@ struct Case {
   bool mixed_clocks = false;
   bool zone_guessed = false;  // times without a zone were taken for UTC
   std::optional<Nanoseconds> job_start, job_end;
-  std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
-  std::optional<Evidence> last_step = {};    // its line
-  bool newest_first = false;                 // so are the lines of that log
-  std::optional<Nanoseconds> last_word;      // the last dated line that a rule knows
+  std::optional<Nanoseconds> last_progress;   // the last completed step that a log reports
+  std::optional<Nanoseconds> first_progress;  // the first
+  std::optional<Evidence> last_step = {};     // its line
+  bool newest_first = false;                  // so are the lines of that log
+  std::optional<Nanoseconds> last_word;       // the last dated line that a rule knows
   std::optional<std::int64_t> last_iteration;
   std::optional<std::int64_t> planned_iterations;      // of a job that says so
   bool ended_not_a_number = false;                     // the loss of its last step is none

@@ -351,7 +351,8 @@ Answer shared_cause(Walk& w) {
     v.summary =
         say(f.symptom == Symptom::infiniband_error ? Phrase::link_of_switch : Phrase::switch_failed,
             f.subject.id, inside(f.title), at(c->start));
-  } else if (c->hosts.size() == 1 && w.incident.hosts_with_output > 2) {
+  } else if (c->hosts.size() == 1 && w.incident.hosts_with_output > 2 &&
+             !f.traits.has(Trait::not_of_host)) {
     v.precision = Precision::candidates;
     v.summary = say(Phrase::service_seen_by_one_host, f.title, c->hosts[0], at(c->start));
     next(v, NextKind::plan, say(Phrase::check_mount_of_host, c->hosts[0]));

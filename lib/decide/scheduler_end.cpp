@@ -206,8 +206,8 @@ constexpr AgainstWord kAgainstWord[] = {
     },
     [](const Walk& w, const Word& word) {
       return when_any(w, Phrase::communication_failed_before_scheduler, [&](const Finding& f) {
-        return f.role == Role::cascade && f.start && word.when &&
-               *f.start + f.uncertainty + 2 * kSecond < *word.when;
+        return f.role == Role::cascade && f.severity >= Severity::distributed && f.start &&
+               word.when && *f.start + f.uncertainty + 2 * kSecond < *word.when;
       });
     },
     [](const Walk& w, const Word& word) {

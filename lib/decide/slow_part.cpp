@@ -46,6 +46,43 @@ bool shared_by_all(const Walk& w, const std::vector<const Finding*>& same) {
 
 }  // namespace
 
+std::optional<Answer> slow_by_neighbour(Walk& w) {
+  std::vector<const Finding*> busy;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.traits.has(Trait::beside_job) && !f.hearsay &&
+        f.hosts.size() == 1)
+      busy.push_back(&f);
+  const auto same = [&](const Finding* f) { return f->hosts == busy.front()->hosts; };
+  if (busy.empty() || !std::ranges::all_of(busy, same) || ended_well(w) ||
+      !failure(w, Unplaced::left_out).empty())
+    return std::nullopt;
+  const Host host = busy.front()->hosts.front();
+  const Finding* steps = nullptr;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != Analysis::slow || f.outcome != Outcome::fired || slow_of(f).transient)
+      continue;
+    if (f.subject.kind == SubjectKind::job || !f.host) continue;
+    if (*f.host != host) return std::nullopt;
+    if (steps == nullptr) steps = &f;
+  }
+  Verdict& v = w.verdict;
+  v.action = Action::mitigate;
+  v.precision = Precision::exact;
+  v.symptom = busy.front()->symptom;
+  std::vector<std::string> because = ids(busy);
+  if (steps != nullptr) because.push_back(steps->id);
+  target(v, {SubjectKind::host, host}, confidence::kSettingSlows, because);
+  v.summary =
+      say(Phrase::busy_beside_job, host, inside(busy.front()->title), in_its_words(*busy.front()));
+  if (steps != nullptr) {
+    v.start = steps->start;
+    v.summary += say(Phrase::steps_take_longer, slow_of(*steps).factor, slow_of(*steps).first);
+  }
+  for (const Finding* f : busy)
+    if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
+  return taken(busy.front()->title);
+}
+
 std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow) {
   const auto names = [](const Finding* f) { return f->subject.kind != SubjectKind::job; };
   if (std::ranges::any_of(slow, names) || !failure(w, Unplaced::left_out).empty())

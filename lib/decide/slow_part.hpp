@@ -16,6 +16,9 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text 
 // `slow`: the stretches, the dearest first; nothing where one names a machine.
 std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow);
 
+// One machine alone on which programs beside the job take what it needs.
+std::optional<Answer> slow_by_neighbour(Walk& w);
+
 // What tests measured of machines, ports and switches, in a job that did not fail. slow_tests.cpp
 std::optional<Answer> slow_in_tests(Walk& w);
 

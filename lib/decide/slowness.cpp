@@ -215,7 +215,8 @@ bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
 // set back; what somebody runs beside the job ends, and the job goes on meanwhile.
 Action relief_of_setting(const Finding& f, bool proven) {
   const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: what the machine says of it
-  if (setting != nullptr && setting->beside_job) return Action::mitigate;
+  if (setting != nullptr && setting->beside_job)
+    return setting->device && proven ? Action::repair : Action::mitigate;
   const bool part = setting == nullptr || setting->of_part();
   if (part) return proven ? Action::isolate : Action::checks;
   return Action::repair;
@@ -389,6 +390,7 @@ Answer slow_job(Walk& w) {
   if (auto answer = slow_in_tests(w)) return *std::move(answer);
   if (const auto answer = slow_setting(w)) return *answer;
   if (const auto answer = slow_requests(w)) return *answer;
+  if (auto answer = slow_by_neighbour(w)) return *std::move(answer);
   const std::vector<const Finding*> slow = slow_stretches(w);
   if (auto answer = slow_for_known_reason(w, slow)) return *std::move(answer);
   if (slow.empty()) {

@@ -89,6 +89,8 @@ Nanoseconds step_time_of(const ProgressSpan& p) {
 void see_progress(const analyze::Facts& facts, decide::Case& incident) {
   for (const ProgressSpan& p : facts.progress) {
     if (p.framework == "tqdm") continue;
+    for (const auto& time : {p.first.time_ns, p.last.time_ns})
+      if (time) incident.first_progress = std::min(incident.first_progress.value_or(*time), *time);
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) {
       incident.last_progress = p.last.time_ns;
       incident.last_step = facts.evidence(p.last.place, {});

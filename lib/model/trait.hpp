@@ -91,6 +91,8 @@
   TRAIT(measured_slow) \
   /* it makes the steps of all ranks longer from the start on, whatever the machines are */ \
   TRAIT(slows_all) \
+  /* programs that are none of the job's take what it needs on that machine */ \
+  TRAIT(beside_job) \
   /* it held ranks up for a while, as it says */ \
   TRAIT(held_up) \
   /* what a port of the network, or a way through it, says of itself */ \

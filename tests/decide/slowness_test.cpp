@@ -176,6 +176,19 @@ SlowFacts from_start() {
   return out;
 }
 
+Finding measured(const std::string& host, SubjectKind kind = SubjectKind::host) {
+  Finding f;
+  f.id = "classify/measured/" + host;
+  f.analysis = Analysis::classify;
+  f.severity = Severity::warning;
+  f.role = Role::confirmation;
+  f.traits.add(Trait::measured_slow);
+  f.host = Host(host);
+  f.hosts = Hosts({host});
+  f.subject = {kind, host};
+  return f;
+}
+
 TEST(Slowness, ASlowerSettingOfOneHostAndItsMetricsNameIt) {
   const Verdict v =
       decide::decide(running({setting("node-3", "nic.rate", true), outlier("node-3")}));
@@ -211,7 +224,28 @@ TEST(Slowness, ASlowerDeviceAloneIsCheckedAndNotIsolated) {
 TEST(Slowness, AProgramBesideTheJobIsNoReasonToIsolate) {
   Finding f = setting("node-3", "gpu.program", true);
   std::get<SettingFacts>(f.facts).beside_job = true;
+  EXPECT_EQ(decide::decide(running({f, outlier("node-3")})).action, Action::repair);
+  std::get<SettingFacts>(f.facts).device = false;
   EXPECT_EQ(decide::decide(running({f, outlier("node-3")})).action, Action::mitigate);
+}
+
+TEST(Slowness, ProgramsBesideTheJobOfOneMachineAlone) {
+  const auto busy = [](const std::string& host) {
+    Finding f = measured(host);
+    f.traits = {};
+    f.traits.add(Trait::beside_job);
+    return f;
+  };
+  const Verdict v = decide::decide(running({busy("node-3"), slow(usual())}));
+  EXPECT_EQ(v.action, Action::mitigate);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "node-3");
+  EXPECT_NE(decide::decide(running({busy("node-3"), busy("node-4")})).action, Action::mitigate)
+      << "all have it";
+  const Verdict other = decide::decide(
+      running({busy("node-3"), slow(usual(), {SubjectKind::host, "node-5"}, Host("node-5"), 0.9)}));
+  ASSERT_FALSE(other.targets.empty());
+  EXPECT_EQ(other.targets[0].subject.id, "node-5") << "the steps name another";
 }
 
 TEST(Slowness, ADeviceAtHalfItsRateIsExchangedThoughNoStepTellsOfIt) {
@@ -247,19 +281,6 @@ TEST(Slowness, WhatWasComparedSaysMoreThanALineOfAnotherKernel) {
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
   std::get<SettingFacts>(rate.facts).far_below = false;
   EXPECT_NE(decide::decide(running({rate, line})).action, Action::isolate);
-}
-
-Finding measured(const std::string& host, SubjectKind kind = SubjectKind::host) {
-  Finding f;
-  f.id = "classify/measured/" + host;
-  f.analysis = Analysis::classify;
-  f.severity = Severity::warning;
-  f.role = Role::confirmation;
-  f.traits.add(Trait::measured_slow);
-  f.host = Host(host);
-  f.hosts = Hosts({host});
-  f.subject = {kind, host};
-  return f;
 }
 
 TEST(Slowness, AMachineThatTestsMeasureAsSlowIsIsolated) {

@@ -137,6 +137,11 @@ TEST(MeasuredRates, SeriesAreOthers) {
   }
   EXPECT_EQ(told(series, "metrics.csv"), "read as metrics-table");
   EXPECT_EQ(told(steps, "steps.csv"), "read as metrics-table");
+  EXPECT_NE(told(ports([](int, int r) { return r == 1 ? 40.0 : 90.0; }, "host,hca,tx_Gbps_avg\n"),
+                 "roce_counters.csv")
+                .find("read as"),
+            std::string::npos)
+      << "traffic";
 }
 
 }  // namespace

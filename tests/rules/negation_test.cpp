@@ -39,6 +39,8 @@ TEST(Negation, IsSaidBeforeAndBehind) {
            {"volatile 0 uncorrectable ECC errors", "uncorrectable ECC error"},
            {"no Xid messages such as 'fallen off the bus' found", "fallen off the bus"},
            {"AC lost | Deasserted", "AC lost"},
+           {"Xid 79 GPU has fallen off the bus: 0   Xid 94: 0", "Xid 79"},
+           {"Xid 119 GSP timeout: 0", "Xid 119"},
            {"grep -c 'Out of memory: Killed process' /var/log/kern.log -> 0", "Killed process"},
            {"# HELP gpu_lost 1 if the GPU is lost", "GPU is lost"}})
     EXPECT_TRUE(taken_back(line, found)) << line;
@@ -50,6 +52,7 @@ TEST(Negation, IsNotEveryNoAndNotEveryZero) {
            {"GPU 0 uncorrectable ECC error", "uncorrectable ECC error"},
            {"uncorrectable ECC error: 0000:3b:00.0 is lost", "uncorrectable ECC error"},
            {"uncorrectable ECC errors: 02", "uncorrectable ECC errors"},
+           {"Xid 79 on GPU: 0", "Xid 79"},
            {"link down: no carrier on mlx5_0", "link down"},
            {"not only Xid 79, the machine is gone", "Xid 79"},
            {"failed to reach peers: 0 of 8 answered", "failed to reach peers"},

@@ -39,6 +39,7 @@ struct PathTable {
   Pattern devices_like;             // machines and devices are both called so: "gpu-01", "train-04"
   Pattern never_hosts_like;         // not even in a folder of hosts
   Pattern one_per_machine_like;     // files of which a machine has one
+  Pattern by_machine_tool_like;     // a folder or an ending is a tool that tells of one machine
   Pattern job_output_like, other_programs_like, earlier_runs_like, records_like;
 };
 
@@ -60,6 +61,7 @@ const PathTable& path_table() {
     table.devices_like = compiled("devices_like");
     table.never_hosts_like = compiled("never_hosts_like");
     table.one_per_machine_like = compiled("one_per_machine_like");
+    table.by_machine_tool_like = compiled("by_machine_tool_like");
     table.job_output_like = compiled("job_output_like");
     table.records_like = compiled("records_like");
     table.other_programs_like = compiled("other_programs_like");
@@ -238,6 +240,11 @@ bool named_as_one_of_machine(const MemberRow& m) {
   return m.kind == "file" && one_per_machine(m.path);
 }
 
+bool by_machine_tool(const MemberRow& m) {
+  return m.kind == "file" &&
+         re2::RE2::PartialMatch(m.path, path_table().by_machine_tool_like->expression());
+}
+
 // Output of tools about a machine's GPUs, scrapes of an exporter: of a machine, or of one of its
 // GPUs.
 bool of_machine_or_device(const MemberRow& m) {
@@ -298,7 +305,7 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
     return path.substr(0, p.begin) + "*" + path.substr(p.begin + p.length);
   };
   const auto fits = [](const MemberRow& m, const Part& p) {
-    if (of_one_machine(m) || of_machine_or_device(m)) return true;
+    if (of_one_machine(m) || of_machine_or_device(m) || by_machine_tool(m)) return true;
     const bool folder = p.begin + p.length < m.path.size() && m.path[p.begin + p.length] == '/';
     return folder && named_as_one_of_machine(m);
   };

@@ -135,7 +135,7 @@ std::vector<Finding> held_devices(const OutlierReport& report,
   f.host = one.host;
   f.hosts = {one.host};
   f.count = held.size();
-  f.title = say(Phrase::setting_unlike_others, one.printed);
+  f.title = say(Phrase::setting_unlike_others, one.metric);
   f.why = say(Phrase::devices_held_down, held.size(), one.host, one.printed, one.outlier.value,
               one.unit, others, one.outlier.crowd);
   f.confidence = confidence::kSettingMajority;
@@ -143,7 +143,7 @@ std::vector<Finding> held_devices(const OutlierReport& report,
   f.facts = SettingFacts{.explains = "speed",
                          .slows = true,
                          .device = true,
-                         .label = one.printed,
+                         .label = one.metric,
                          .value = fmt::format("{:.0f} {}, the others {:.0f}", one.outlier.value,
                                               one.unit, one.outlier.crowd),
                          .far_below = true,

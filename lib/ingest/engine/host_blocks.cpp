@@ -174,9 +174,15 @@ CommandHeading command_heading(std::string_view raw) {
   // The controller of a machine is asked over the network, and named after it: bmc-gx-07.
   static const re2::RE2 kController(
       R"(^[#$=>*-]+ *ipmitool (?:.* )?-H (?:(?:bmc|ipmi|ilo|idrac|mgmt|oob)[-_.])?([A-Za-z][A-Za-z0-9.-]*?)(?:[-_](?:bmc|ipmi|ilo|idrac|mgmt|oob))?(?:\.[\w.-]*)? .*)");
+  // "rdma-w10$ mlnx_qos -i ens3", "root@gx-07:~# lspci -vv"
+  static const re2::RE2 kPrompt(
+      R"(^(?:# *)?(?:\[?[a-z_][\w-]*@)?([A-Za-z][A-Za-z0-9.-]*\d[A-Za-z0-9.-]*)(?:[: ][\w/~.-]*)?\]?[$#] (.*))");
   const std::string_view text = line::trimmed(raw.substr(0, 512));
   const re2::StringPiece piece(text.data(), text.size());
   std::string name, rest;
+  if ((contains(text, "$ ") || contains(text, "# ")) &&
+      re2::RE2::FullMatch(piece, kPrompt, &name, &rest) && machine(name) && command(rest))
+    return {name, false};
   // The first lines of every text are asked.
   const bool may_be_marked = text.find_first_of("#=->*$") == 0;
   if (may_be_marked && re2::RE2::FullMatch(piece, kController, &name) && machine(name))

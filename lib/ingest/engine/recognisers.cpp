@@ -16,7 +16,7 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
     kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings,
-    kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames, kSinfo,
+    kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames, kKubectlTop, kSinfo,
     kKubernetesConditions, kSwitchPorts, kSwitchMtus, kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
@@ -109,6 +109,7 @@ constexpr const Recogniser* kAll[] = {
     &kLspci,
     &kEthtool,
     &kCpupower,
+    &kKubectlTop,
     &kSinfo,
     &kKubernetesConditions,
     &kSwitchMtus,

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ingest/engine/events.hpp"
 #include "ingest/stacks/stack_text.hpp"
 #include "model/contains.hpp"
 
@@ -303,8 +304,17 @@ class ProcessListAssembler final : public Assembler {
       reading.sink.put(ConfigRow{busy.first, "cpu.program",
                                  fmt::format("{}", fmt::join(busy.second, " ")),
                                  host.empty() ? reading.host_of({}) : std::optional(host)});
+    for (const auto& [key, use] : uses_) {
+      if (use.percent < kManyCores) continue;
+      line::Line said;
+      if (!key.first.empty()) said.prefix.host = key.first;
+      said.message = fmt::format("busy program {} takes {:.1f} cores in {} processes", key.second,
+                                 use.percent / 100, use.processes);
+      put_said(use.first, said, {}, reading);
+    }
     rows_.clear();
     busy_.clear();
+    uses_.clear();
   }
 
  private:
@@ -353,6 +363,10 @@ class ProcessListAssembler final : public Assembler {
     program = program.substr(0, std::min<std::size_t>(program.find(' '), 64));
     program.remove_prefix(std::min(program.rfind('/') + 1, program.size()));
     if (entry.busy < kBusy || program.empty()) return;
+    if (Use& use = uses_[{host, std::string(program)}]; ++use.processes == 1)
+      use = {line.place, entry.busy, 1};
+    else
+      use.percent += entry.busy;
     auto& [first, programs] = busy_[host];
     if (programs.empty()) first = line.place;
     if (programs.size() < kMostPrograms) programs.emplace(program);
@@ -361,6 +375,13 @@ class ProcessListAssembler final : public Assembler {
   std::vector<ProcessColumn> columns_;
   std::vector<ProcessRow> rows_;
   std::map<Host, std::pair<Place, std::set<std::string>>> busy_;
+  static constexpr double kManyCores = 400;  // percent: who takes these takes them from others
+  struct Use {
+    Place first;
+    double percent = 0;
+    std::size_t processes = 0;
+  };
+  std::map<std::pair<Host, std::string>, Use> uses_;  // of the processors, by program
   std::map<std::pair<Host, std::int64_t>, std::size_t> index_;
   std::vector<std::pair<std::size_t, std::int64_t>> above_;  // indent, pid
   int foreign_ = 0;

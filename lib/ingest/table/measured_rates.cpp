@@ -44,11 +44,12 @@ bool has_rate_words(const Head& head) {
       [&](std::string_view word) { return head.has(word); });
 }
 
+// What somebody expects is no measurement, and the traffic of a job no test.
 bool names_rate(std::string_view text) {
   static const re2::RE2 kRate(
       R"((?i)(?:^|[^a-z])(?:bus|alg)?bw(?:$|[^a-z])|bandwidth|gbps|mbps|g[ib]?b?/s|gb_?s\b|m[ib]?b/s|[tg]flop)");
   static const re2::RE2 kGiven(
-      R"((?i)expect|theor|nominal|rated|baseline|reference|spec|target|limit|\blink|capab)");
+      R"((?i)expect|theor|nominal|rated|baseline|reference|spec|target|limit|\blink|capab|util|traffic|(?:^|[^a-z])(?:[tr]x|xmit|rcv)(?:$|[^a-z]))");
   const re2::StringPiece piece(text.data(), text.size());
   return text.size() <= 200 && re2::RE2::PartialMatch(piece, kRate) &&
          !re2::RE2::PartialMatch(piece, kGiven);
