@@ -230,6 +230,8 @@ void remarks(Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::divergence && f.outcome == Outcome::fired)
       w.verdict.summary += say(Phrase::loss_spike_remark, f.why);
+    else if (held_up(f) && !f.hearsay)
+      w.verdict.summary += say(Phrase::held_up_remark, inside(f.title), at(f.start));
   std::size_t told = 0;
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host &&

@@ -57,6 +57,8 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
       !failure(w, Unplaced::left_out).empty())
     return std::nullopt;
   const Host host = busy.front()->hosts.front();
+  const auto& job = w.incident.job_hosts;
+  if (!job.empty() && !std::ranges::binary_search(job, host)) return std::nullopt;
   const Finding* steps = nullptr;
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::slow || f.outcome != Outcome::fired || slow_of(f).transient)
@@ -66,7 +68,7 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
     if (steps == nullptr) steps = &f;
   }
   Verdict& v = w.verdict;
-  v.action = Action::mitigate;
+  v.action = busy.front()->cause == CauseKind::resource ? Action::repair : Action::mitigate;
   v.precision = Precision::exact;
   v.symptom = busy.front()->symptom;
   std::vector<std::string> because = ids(busy);
@@ -83,23 +85,33 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
   return taken(busy.front()->title);
 }
 
+// Steps that follow it show that it was over, not that it was not.
+bool held_up(const Finding& f) {
+  return f.traits.has(Trait::held_up) && (f.outcome == Outcome::fired || line_of(f).steps_after);
+}
+
 std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow) {
   const auto names = [](const Finding* f) { return f->subject.kind != SubjectKind::job; };
-  if (std::ranges::any_of(slow, names) || !failure(w, Unplaced::left_out).empty())
+  if (std::ranges::any_of(slow, names) || ended_well(w) || !failure(w, Unplaced::left_out).empty())
     return std::nullopt;
   // What is so from the start slows no run that was quick before; and by itself it is no slowness.
   constexpr std::int64_t kFirstSteps = 10;
   const bool from_start = std::ranges::any_of(slow, [](const Finding* f) {
     return slow_of(*f).from_start || slow_of(*f).first <= kFirstSteps;
   });
+  // An undated line of the scheduler or the compiler may be of any other time.
   const auto held_up_then = [&](const Finding& f) {
-    return f.traits.has(Trait::held_up) && (slow.empty() || !f.start || !slow.front()->start ||
-                                            !slow.front()->end || came_with(w, f, *slow.front()));
+    if (!held_up(f)) return false;
+    if (slow.empty()) return true;
+    const Finding& first = *slow.front();
+    return f.start && first.start && first.end ? came_with(w, f, first)
+                                               : f.cause == CauseKind::program;
   };
   const Finding* reason = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && !f.hearsay &&
-        (held_up_then(f) || (from_start && f.traits.has(Trait::slows_all))) &&
+    if (!f.hearsay &&
+        (held_up_then(f) ||
+         (from_start && f.outcome == Outcome::fired && f.traits.has(Trait::slows_all))) &&
         (reason == nullptr || f.count > reason->count))
       reason = &f;
   if (reason == nullptr) return std::nullopt;

@@ -38,6 +38,12 @@ std::vector<Host> machines_of(const Walk& w, const std::vector<const Finding*>& 
   return out;
 }
 
+// Nothing says that it ran another job.
+bool may_be_of_job(const Walk& w, const Host& host) {
+  const auto& hosts = w.incident.job_hosts;
+  return hosts.empty() || std::ranges::binary_search(hosts, host);
+}
+
 // Its steps say so too, or nothing says that another machine is slow.
 bool contradicted(const Walk& w, const Host& host) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
@@ -130,7 +136,7 @@ std::optional<Answer> slow_in_tests(Walk& w) {
            hosts.size() > 1 || first.outcome != Outcome::fired ||
            first.traits.has(Trait::not_of_host))
     out = group_measured(w, found, hosts);
-  else if (first.host && !contradicted(w, *first.host))
+  else if (first.host && may_be_of_job(w, *first.host) && !contradicted(w, *first.host))
     out = machine_measured(w, first);
   if (!out) return out;
   for (const Finding& f : w.incident.findings)

@@ -116,6 +116,9 @@ bool timed_out(const Walk& w);
 // goes without one. stood.cpp
 std::optional<Nanoseconds> stood_until(const Walk& w, const std::optional<Nanoseconds>& moment);
 
+// It says that it held ranks up for a while. slow_part.cpp
+bool held_up(const Finding& f);
+
 // The slow spell that lasted until this word of the scheduler ended the job; nullptr: none did.
 const Finding* slow_until_word(const Walk& w, const Finding& word);
 

@@ -94,6 +94,17 @@ TEST(MeasuredRates, HalvesOfABisection) {
   EXPECT_EQ(out.find("x-11 or"), std::string::npos) << out;
 }
 
+// The same stage on whatever machines it stands is no machine's.
+TEST(MeasuredRates, AStageOfAPipeline) {
+  std::string text = "stage\thosts\tfwd_compute_ms\tp2p_recv_wait_ms\n";
+  for (int i = 0; i < 8; ++i)
+    text += fmt::format("{}\tn{},n{}\t{}\t{}\n", i, 2 * i, 2 * i + 1, i == 7 ? 1504 : 880 + i,
+                        i == 7 ? 17 : 1820);
+  EXPECT_EQ(told(text, "stage_timers.tsv"),
+            "9:uneven_stages work of pipeline stage 7 takes longer: 1504 where 881 is usual "
+            "(fwd_compute_ms), in 1 of 8 measurements\n");
+}
+
 TEST(MeasuredRates, RacksOfMachines) {
   const std::string text =
       "nodes\tbusbw_GBs\n"

@@ -183,6 +183,7 @@ class Rows {
 Belonging by_itself(const MemberRow& m, const Ties& ties, const std::vector<Host>& hosts) {
   const bool speaks = m.rank || m.local_rank || ties.speaks.count(m.id) > 0;
   if (!m.rank && (told_by_machine(m) || named_as_record(m.path))) return Belonging::machine;
+  if (m.format == "measured-rates") return Belonging::machine;  // somebody measured them
   // An attempt of the job may get machines of its own.
   if (const auto printed = ties.hosts.find(m.id);
       !m.attempt && printed != ties.hosts.end() && of_other_hosts(ties, hosts, printed->second))

@@ -39,9 +39,9 @@ constexpr std::size_t kMostRateRows = 100'000, kMostHostsOfRow = 4096, kFewestRa
 constexpr std::size_t kMostTimes = 6;  // a row with the same parts: more are a series
 
 bool has_rate_words(const Head& head) {
-  return std::ranges::any_of(
-      Words{"bw", "BW", "Bw", "andwidth", "bps", "B/s", "GBs", "b/s", "FLOP", "flop"},
-      [&](std::string_view word) { return head.has(word); });
+  return std::ranges::any_of(Words{"fwd_", "forward_", "compute_", "bw", "BW", "Bw", "andwidth",
+                                   "bps", "B/s", "GBs", "b/s", "FLOP", "flop"},
+                             [&](std::string_view word) { return head.has(word); });
 }
 
 // What somebody expects is no measurement, and the traffic of a job no test.
@@ -84,10 +84,20 @@ enum class Column {
   rail,
   network_switch,
   group,
+  stage,
   condition,
   series,
-  rate
+  rate,
+  time
 };
+
+// What a rank or a stage works in a step, and does not wait.
+bool names_work(std::string_view name) {
+  static const re2::RE2 kWork(R"((?i)(?:fwd|bwd|forward|backward|compute)(?:_\w+)?_(?:ms|s|us))");
+  static const re2::RE2 kWait(R"((?i)wait|recv|bubble|idle|sync)");
+  const re2::StringPiece piece(name.data(), name.size());
+  return re2::RE2::FullMatch(piece, kWork) && !re2::RE2::PartialMatch(piece, kWait);
+}
 
 Column column_of(std::string_view heading) {
   std::string name = lower(trimmed(heading.substr(0, heading.find_first_of("([ "))));
@@ -108,13 +118,16 @@ Column column_of(std::string_view heading) {
   if (contains(Words{"switch", "leaf", "tor", "switch_port", "leaf_switch", "leaf_port"}, name))
     return Column::network_switch;
   if (contains(Words{"rack", "pod", "group", "block", "zone"}, name)) return Column::group;
+  if (contains(Words{"stage", "pp_stage", "pp", "pp_rank", "pipeline_stage", "pipeline_rank"},
+               name))
+    return Column::stage;
   if (contains(Words{"size", "bytes", "test", "coll", "collective", "op", "operation", "dtype",
                      "type", "cmd", "direction"},
                name))
     return Column::condition;
   if (contains(Words{"step", "iter", "iteration", "epoch", "global_step", "loss"}, name))
     return Column::series;
-  return names_rate(heading) ? Column::rate : Column::other;
+  return names_rate(heading) ? Column::rate : names_work(name) ? Column::time : Column::other;
 }
 
 // "gx-r11+r12 (8)", "gx-[01-16]", "gx-01 <-> gx-02": each by its whole name.
@@ -252,15 +265,18 @@ class RateTable {
       rate = rate || c == Column::rate;
       part = part || (c >= Column::host && c <= Column::group);
     }
-    if (!part || !rate) return false;
+    const auto has = [&](Column c) { return std::ranges::find(columns, c) != columns.end(); };
+    stages_ = has(Column::stage) && has(Column::time) && !rate;
+    if (!stages_ && (!part || !rate)) return false;
     columns_ = std::move(columns);
     for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (columns_[i] == Column::rate) column(std::string(cells[i]));
+      if (columns_[i] == (stages_ ? Column::time : Column::rate)) column(std::string(cells[i]));
     return true;
   }
 
   bool take_row(const Cells& cells, const Place& place) {
     if (cells.size() != columns_.size()) return false;
+    if (stages_) return take_stage(cells, place);
     Parts parts;
     std::string condition;
     for (std::size_t i = 0; i < cells.size(); ++i)
@@ -303,6 +319,23 @@ class RateTable {
       ++nth;
     }
     return any && count(parts);
+  }
+
+  // Times of work, of a stage or of a rank of it: the slower, the longer.
+  bool take_stage(const Cells& cells, const Place& place) {
+    Parts parts;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (columns_[i] == Column::stage)
+        parts.push_back({RatePart::Kind::stage, {}, std::string(cells[i])});
+    std::size_t nth = 0;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (columns_[i] != Column::time) continue;
+      const auto time = rate_in(cells[i]);
+      if (!time) return false;
+      add(measured_[nth++], parts, {}, 1 / *time, place);
+    }
+    ++rows_;
+    return true;
   }
 
   // Numbers of a pair that the heading above names.
@@ -365,6 +398,7 @@ class RateTable {
   std::vector<std::string> pair_;
   std::size_t rows_ = 0, section_ = 0;
   bool told_ = false, perftest_ = false, series_ = false;
+  bool stages_ = false;  // rows are times of stages
 };
 
 // Of all rows; where they tell nothing, of those below one remark.
@@ -397,6 +431,8 @@ std::string text_of(const RatePart& part, std::size_t alike) {
       return fmt::format("measured rate of {} is low on all machines", name);
     }
     case RatePart::Kind::group: return fmt::format("measured rate of group {} is low", part.name);
+    case RatePart::Kind::stage:
+      return fmt::format("work of pipeline stage {} takes longer", part.name);
     case RatePart::Kind::host: break;
   }
   return alike == 1 ? fmt::format("measured rate of {} is low", part.host)
@@ -408,9 +444,12 @@ void tell(const SlowFactor& factor, const Measured& measured, Reading& reading) 
   for (const RatePart& part : factor.parts) {
     line::Line said;
     if (!part.host.empty()) said.prefix.host = Host(part.host);
-    said.message = fmt::format("{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
-                               text_of(part, factor.parts.size()), factor.rate, factor.usual_rate,
-                               measured.name, factor.slow, factor.slow + factor.usual);
+    const bool time = part.kind == RatePart::Kind::stage;  // its rates are shares of one
+    said.message =
+        fmt::format("{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
+                    text_of(part, factor.parts.size()), time ? 1 / factor.rate : factor.rate,
+                    time ? 1 / factor.usual_rate : factor.usual_rate, measured.name, factor.slow,
+                    factor.slow + factor.usual);
     put_said(measured.places[factor.slowest], said, reading.text_kind, reading);
   }
 }

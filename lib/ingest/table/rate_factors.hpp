@@ -13,10 +13,10 @@ namespace culprit::ingest {
 
 // What took part in a measurement.
 struct RatePart {
-  enum class Kind { host, device, network_switch, rail, group };
+  enum class Kind { host, device, network_switch, rail, group, stage };
   Kind kind{};
   std::string host;  // of a host or a device
-  std::string name;  // of a device, a switch, a rail or a group
+  std::string name;  // of a device, a switch, a rail, a group or a stage of a pipeline
   auto operator<=>(const RatePart&) const = default;
 };
 
