@@ -68,7 +68,7 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
     if (steps == nullptr) steps = &f;
   }
   Verdict& v = w.verdict;
-  v.action = busy.front()->cause == CauseKind::resource ? Action::repair : Action::mitigate;
+  v.action = Action::repair;  // what takes the machine from the job is ended there
   v.precision = Precision::exact;
   v.symptom = busy.front()->symptom;
   std::vector<std::string> because = ids(busy);

@@ -205,7 +205,7 @@ bool is_level(std::string_view word) {
 }
 
 // [2026-11-21 03:19:38,601] · [Fri Aug 30 11:43:09 2024] · [Jul 23 2024 07:53:55] · [15:58:29] ·
-// [NeMo W 2025-...] · [WARN 2026-11-21 03:19:38]
+// [NeMo W 2025-...] · [WARN 2026-11-21 03:19:38] · [I 2026-11-21 03:19:38]
 // "05-27 22:59:19", no year is printed.
 std::size_t parse_month_and_day(std::string_view text, Timestamp& stamp) {
   const std::string_view date = text.substr(0, 14);
@@ -216,6 +216,13 @@ std::size_t parse_month_and_day(std::string_view text, Timestamp& stamp) {
   return date.size();
 }
 
+// "I 2026-11-21 03:19:38": tornado's level, before a date and not before a file as glog's.
+bool letter_before_date(const Cursor& c) {
+  const std::string_view text = c.rest();
+  return text.size() > 2 && std::string_view("DIWEFCV").find(text[0]) != std::string_view::npos &&
+         text[1] == ' ' && digit(text[2]);
+}
+
 bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
@@ -224,6 +231,8 @@ bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
     p.take(" ");
   } else if (Cursor q = p; is_level(q.word(alpha)) && q.take(" ")) {
     p = q;
+  } else if (letter_before_date(p)) {
+    p.at += 2;
   }
   Timestamp stamp;
   std::size_t used = parse_iso(p.rest(), stamp);
@@ -273,6 +282,7 @@ bool peel_logger_field(Cursor& c, Prefix& prefix) {
 bool peel_glog(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   const bool bracket = p.take("[");
+  if (bracket && letter_before_date(p)) return false;
   const char level = p.peek();
   if (level != 'I' && level != 'W' && level != 'E' && level != 'F' && level != 'C' && level != 'V')
     return false;

@@ -237,10 +237,10 @@ TEST(Slowness, ProgramsBesideTheJobOfOneMachineAlone) {
     return f;
   };
   const Verdict v = decide::decide(running({busy("node-3"), slow(usual())}));
-  EXPECT_EQ(v.action, Action::mitigate);
+  EXPECT_EQ(v.action, Action::repair);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject.id, "node-3");
-  EXPECT_NE(decide::decide(running({busy("node-3"), busy("node-4")})).action, Action::mitigate)
+  EXPECT_NE(decide::decide(running({busy("node-3"), busy("node-4")})).action, Action::repair)
       << "all have it";
   const Verdict other = decide::decide(
       running({busy("node-3"), slow(usual(), {SubjectKind::host, "node-5"}, Host("node-5"), 0.9)}));

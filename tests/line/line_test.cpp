@@ -256,6 +256,8 @@ TEST(Peel, Loggers) {
        {.message = "multicast", .clock = Clock::local, .ns = at(2025, 2, 25, 13, 59, 45)}},
       {"[WARN 2026-11-21 03:19:38] step 3: skipped",
        {.message = "step 3: skipped", .clock = Clock::local, .ns = kNov}},
+      {"[I 2026-11-21 03:19:38] step 3: skipped",
+       {.message = "step 3: skipped", .clock = Clock::local, .ns = kNov}},
       {"[03:19:38] x", {.message = "x", .clock = Clock::local_no_date, .ns = 11'978 * kSecond}},
       {"2024/09/08 13:03:31.000, 5",
        {.message = " 5", .clock = Clock::local, .ns = at(2024, 9, 8, 13, 3, 31)}},

@@ -71,7 +71,7 @@ struct GatheredEntity {
 constexpr std::size_t kFewReadings = 4;
 constexpr Nanoseconds kShortLook = 10 * kMinute;
 // Or who looked so seldom that what began a while ago shows in a sample or two.
-constexpr Nanoseconds kSeldom = 10 * kMinute;
+constexpr Nanoseconds kSeldom = 3 * kMinute;
 
 // The bits of NVML's mask of clock event reasons that lower clocks (nvml.h,
 // nvmlClocksEventReason*), by the names that nvidia-smi gives them as columns of their own.

@@ -2,11 +2,14 @@
 // The report is indented; a bare line heads the deeper ones below it ("ECC Mode" above "Current :
 // Enabled"), and "GPU 00000000:3B:00.0" a device, which stands behind the setting's name:
 // "gpu.ecc_mode[0000:3b:00]".
+#include <algorithm>
 #include <array>
 
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/series_book.hpp"
 #include "model/contains.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -66,6 +69,34 @@ class Headings final : public Kept {
   std::size_t depth_ = 0;
 };
 
+// What the GPU does at that moment, and is no setting.
+struct SmiReading {
+  std::string_view heading, key, name, unit;
+};
+constexpr SmiReading kSmiReadings[] = {{"Clocks", "SM", "clocks.sm", "MHz"},
+                                       {"Utilization", "Gpu", "utilization.gpu", "%"},
+                                       {"Utilization", "GPU", "utilization.gpu", "%"}};
+
+bool read_smi_reading(std::string_view heading, std::string_view key, std::string_view value,
+                      const TextLine& line, Reading& reading) {
+  const auto known = std::ranges::find_if(kSmiReadings, [&](const SmiReading& one) {
+    return one.key == key && one.heading == heading;
+  });
+  double number = 0;
+  if (known == std::end(kSmiReadings) || reading.current_gpu.empty() ||
+      !parse_whole(value.substr(0, value.find(' ')), number))
+    return false;
+  SeriesRow row{.name = std::string(known->name), .unit = std::string(known->unit)};
+  row.host = reading.host_of(line.line.prefix);
+  row.gpu = reading.current_gpu;
+  row.clock = Clock::none;
+  SeriesBook& book = reading.keep<SeriesBook>();
+  const SeriesBook::Index index = book.series(row);
+  if (index == SeriesBook::kFull) return false;
+  book.add(index, kNoValue, kNoValue, number, line.place, reading);
+  return true;
+}
+
 Outcome read_smi_settings(const TextLine& line, Reading& reading) {
   if (reading.text_kind != "nvidia-smi") return {};
   const std::size_t indent = line.raw.find_first_not_of(' ');
@@ -84,6 +115,7 @@ Outcome read_smi_settings(const TextLine& line, Reading& reading) {
     if (value.empty()) headings.set(indent, key);
     return {};
   }
+  if (read_smi_reading(heading, key, value, line, reading)) return {true};
   for (const SmiSetting& field : kSmiSettingFields) {
     if (key != field.key || (!field.heading.empty() && field.heading != heading)) continue;
     if (field.of_device && reading.current_gpu.empty()) return {};

@@ -83,12 +83,28 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// The engine of pipelines prints its steps bare, behind a line of the timer that has the time.
+// A line of the timer is a step by itself, unless the line of that step follows: the engine of
+// pipelines prints it bare, and the timer's has the time.
 class DeepspeedTimer final : public Kept {
  public:
-  void finish(Reading&) override {}
-  std::optional<std::int64_t> step;
-  Timestamp time;
+  void next(std::optional<ProgressRow> row, Reading& reading) {
+    if (row_ && row_->iteration) put_progress(*row_, reading);
+    row_ = std::move(row);
+  }
+  // The time of that step's line, which is told now.
+  std::optional<Timestamp> told(const std::optional<std::int64_t>& step, Reading& reading) {
+    if (!row_ || row_->iteration != step) {
+      next(std::nullopt, reading);
+      return std::nullopt;
+    }
+    const Timestamp time = row_->time;
+    row_.reset();
+    return time;
+  }
+  void finish(Reading& reading) override { next(std::nullopt, reading); }
+
+ private:
+  std::optional<ProgressRow> row_;
 };
 
 // "steps: 52770 loss: 1.9656 iter time (s): 8.112 samples/sec: 126.239"
@@ -102,8 +118,8 @@ Outcome read_deepspeed_pipeline(const TextLine& line, Reading& reading) {
   if (const auto s = text_after(text, "iter time (s):", " samples"))
     if (const auto value = printed_number(*s, odd)) row.iteration_ms = *value * 1e3;
   if (!row.iteration || !row.iteration_ms) return {};
-  const auto& timer = reading.keep<DeepspeedTimer>();
-  if (row.time.clock == Clock::none && timer.step == row.iteration) row.time = timer.time;
+  const auto time = reading.keep<DeepspeedTimer>().told(row.iteration, reading);
+  if (row.time.clock == Clock::none && time) row.time = *time;
   put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan};
 }
@@ -112,14 +128,15 @@ Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   if (contains(text, "iter time (s):")) return read_deepspeed_pipeline(line, reading);
   if (const auto step = text_after(text, "/global_step=", ",")) {
-    DeepspeedTimer& timer = reading.keep<DeepspeedTimer>();
-    timer.step = whole(*step);
-    timer.time = line.line.prefix.time;
-    return {};
+    ProgressRow row = progress_row(line, "deepspeed");
+    row.iteration = whole(*step);
+    reading.keep<DeepspeedTimer>().next(std::move(row), reading);
+    return {true};
   }
   ProgressRow row = progress_row(line, "deepspeed");
   row.iteration = whole(text_after(text, "step=", ","));
   if (!row.iteration || !contains(text, "skipped=")) return {};
+  reading.keep<DeepspeedTimer>().told(row.iteration, reading);
   read_loss(text, row);
   put_progress(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
