@@ -39,6 +39,7 @@ TEST(Negation, IsSaidBeforeAndBehind) {
            {"volatile 0 uncorrectable ECC errors", "uncorrectable ECC error"},
            {"no Xid messages such as 'fallen off the bus' found", "fallen off the bus"},
            {"AC lost | Deasserted", "AC lost"},
+           {"If you get `CUDA error: invalid device function` errors, see above", "CUDA error"},
            {"Xid 79 GPU has fallen off the bus: 0   Xid 94: 0", "Xid 79"},
            {"Xid 119 GSP timeout: 0", "Xid 119"},
            {"grep -c 'Out of memory: Killed process' /var/log/kern.log -> 0", "Killed process"},

@@ -35,6 +35,7 @@ struct Lead {
   std::vector<Evidence> evidence;
   std::vector<std::string> findings;
   std::set<std::string> entities;    // whose metrics stand out
+  std::string first_metric;          // that made it one
   std::vector<std::string> besides;  // further metrics of them
   std::optional<Text> fault;         // that the machine reports as well
   std::size_t crowd = 0;             // the others like them
@@ -308,6 +309,11 @@ class Joined {
                              SlowFacts& slow) {
     f.subject = best.subject;
     f.host = best.host;
+    // Several devices of one machine: what holds them down is the machine's.
+    const auto devices = std::ranges::count_if(
+        best.entities, [](const std::string& entity) { return contains(entity, "/gpu"); });
+    if (f.host && devices > 1 && f.subject.kind == SubjectKind::gpu)
+      f.subject = {SubjectKind::host, *f.host};
     // The one machine that stands out is theirs, as far as anything says.
     std::set<Host> machines;
     for (const Lead& lead : leads)
@@ -497,6 +503,7 @@ class Joined {
                         : o.against.empty()           ? confidence::kSlowByStacks
                                                       : confidence::kOutlierRelation;
       lead.reason = reason;
+      lead.first_metric = o.metric;
       leads.push_back(std::move(lead));
       known = &leads.back();
     } else {
@@ -504,7 +511,8 @@ class Joined {
           known->confidence, known->own_work ? confidence::kSlowOwnWork : confidence::kSlowByParts);
       if (!known->metric && !(known->reason == reason))
         known->reason += say(Phrase::and_metric_of, o.outlier.entity, reason);
-      else if (known->metric)
+      else if (known->metric && o.metric != known->first_metric &&
+               !contains(known->besides, o.metric))
         known->besides.push_back(o.metric);
     }
     if (!own_times) known->metric = true;

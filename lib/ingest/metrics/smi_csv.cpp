@@ -101,7 +101,7 @@ constexpr std::string_view kFamilies[] = {"utilization.",
                                           "hw_slowdown"};
 
 SmiField field_of(std::string_view name) {
-  if (name == "timestamp") return SmiField::time;
+  if (line::names_moment(name)) return SmiField::time;  // "ts": somebody wrote the table
   if (name == "index" || name == "idx" || name == "gpu") return SmiField::index;
   if (name == "uuid" || name == "gpu_uuid") return SmiField::uuid;
   if (name == "pci.bus_id" || name == "gpu_bus_id") return SmiField::pci;
@@ -130,8 +130,6 @@ bool is_smi_header(const std::vector<std::string_view>& cells) {
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
         std::string_view::npos)
       return false;
-    // It calls its time a timestamp: this is somebody's own table.
-    if (name != "timestamp" && line::names_moment(name)) return false;
     family = family || std::ranges::any_of(kFamilies,
                                            [&](std::string_view f) { return name.starts_with(f); });
   }

@@ -38,10 +38,28 @@ using Parts = std::vector<RatePart>;
 constexpr std::size_t kMostRateRows = 100'000, kMostHostsOfRow = 4096, kFewestRateRows = 4;
 constexpr std::size_t kMostTimes = 6;  // a row with the same parts: more are a series
 
-bool has_rate_words(const Head& head) {
-  return std::ranges::any_of(Words{"fwd_", "forward_", "compute_", "bw", "BW", "Bw", "andwidth",
-                                   "bps", "B/s", "GBs", "b/s", "FLOP", "flop"},
-                             [&](std::string_view word) { return head.has(word); });
+constexpr std::string_view kRateWords[] = {"fwd_", "forward_", "compute_", "bw",  "BW",
+                                           "Bw",   "andwidth", "bps",      "B/s", "GBs",
+                                           "b/s",  "FLOP",     "flop"};
+
+// Of steps many lines tell a rate; a heading has hardly a digit, and stands among the first lines.
+bool heads_rates(const Head& head) {
+  constexpr int kFirst = 8;
+  const auto rate = [](std::string_view line) {
+    return std::ranges::any_of(kRateWords,
+                               [&](std::string_view word) { return contains(line, word); });
+  };
+  if (std::ranges::none_of(kRateWords, [&](std::string_view word) { return head.has(word); }))
+    return false;
+  int lines = 0;
+  bool found = false;
+  each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t) {
+    const auto digits = static_cast<std::size_t>(
+        std::ranges::count_if(line, [](char c) { return c >= '0' && c <= '9'; }));
+    found = line.size() < 512 && (line.starts_with('#') || digits * 6 < line.size()) && rate(line);
+    return !found && ++lines < kFirst;
+  });
+  return found;
 }
 
 // What somebody expects is no measurement, and the traffic of a job no test.
@@ -472,7 +490,7 @@ std::string read_measured_rates(std::string_view bytes, const MemberRow& member,
 }  // namespace
 
 bool measured_rates(const Head& head) {
-  if (!has_rate_words(head)) return false;
+  if (!heads_rates(head)) return false;
   RateTable table;
   std::size_t lines = 0, good = 0;
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t offset) {
