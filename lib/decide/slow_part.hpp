@@ -8,6 +8,9 @@
 
 namespace culprit::decide {
 
+// The reason that a drained machine bears.
+inline constexpr std::string_view kSlowsJob = "slows its job";
+
 // `f`: the slow stretch, of which no rank and no machine is the outlier. Nothing where no part of
 // the step is known to have grown, or no fault of that kind came with it.
 std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text price);

@@ -80,7 +80,7 @@ Answer machine_measured(Walk& w, const Finding& f) {
     v.summary += say(Phrase::alone_has, host, facts.label, facts.value);
     if (!setting->advice.empty()) next(v, NextKind::plan, setting->advice);
   } else {
-    drain(w, host, "slows its job");
+    drain(w, host, kSlowsJob);
   }
   return taken(f.title);
 }
@@ -127,6 +127,11 @@ Answer group_measured(Walk& w, const std::vector<const Finding*>& group,
 std::optional<Answer> slow_in_tests(Walk& w) {
   const std::vector<const Finding*> found = measured_slow(w);
   if (found.empty() || !failure(w, Unplaced::left_out).empty()) return std::nullopt;
+  // Of a job that ended well, only where it was slow: nobody is accused of what cost nothing.
+  const auto slow = [](const Finding& f) {
+    return f.analysis == Analysis::slow && f.outcome == Outcome::fired;
+  };
+  if (ended_well(w) && std::ranges::none_of(w.incident.findings, slow)) return std::nullopt;
   const Finding& first = *found.front();
   w.verdict.symptom = first.symptom;
   std::optional<Answer> out;

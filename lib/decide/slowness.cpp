@@ -12,8 +12,6 @@ namespace culprit::decide {
 
 namespace {
 
-constexpr std::string_view kSlowsJob = "slows its job";
-
 // "2026-11-21 03:19:38": a person reads whole seconds.
 std::string clock_text(Nanoseconds time) {
   std::string out = iso_utc(time - ((time % kSecond) + kSecond) % kSecond);
@@ -212,7 +210,8 @@ bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
 }
 
 // A part that came up below its rate is exchanged, whether or not steps tell of it; a setting is
-// set back; what somebody runs beside the job ends, and the job goes on meanwhile.
+// set back, and what somebody runs on the job's GPUs is stopped; where nothing else tells of that,
+// the job goes on meanwhile.
 Action relief_of_setting(const Finding& f, bool proven) {
   const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: what the machine says of it
   if (setting != nullptr && setting->beside_job)

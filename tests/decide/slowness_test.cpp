@@ -294,6 +294,10 @@ TEST(Slowness, AMachineThatTestsMeasureAsSlowIsIsolated) {
       << "by what it has otherwise than the others";
 }
 
+TEST(Slowness, AJobThatEndedWellAndWasQuickAccusesNobodyForATest) {
+  EXPECT_EQ(decide::decide(finished(measured("node-3"))).action, Action::none);
+}
+
 TEST(Slowness, OfAGroupThatTestsMeasureAsSlowNobodyIsIsolated) {
   const Verdict v = decide::decide(running({measured("node-3"), measured("node-4")}));
   EXPECT_EQ(v.action, Action::checks);
