@@ -180,7 +180,8 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
     if (f.analysis != Analysis::slow || slow_of(f).transient) continue;
     const bool named = f.subject.kind != SubjectKind::job && !slow_of(f).event_only;
     const bool later = !named && !slow_of(f).from_start;
-    const bool elsewhere = named && !own && (f.host || !f.hosts.empty());  // else it may be here
+    // Else it may be here; of several machines this is no more than one.
+    const bool elsewhere = named && ((!own && (f.host || !f.hosts.empty())) || f.hosts.size() > 1);
     if (elsewhere || (!named && slow_of(f).over) ||
         (later && !(trains_down && uses_links(slow_of(f).grown)))) {
       out.contradicted = true;

@@ -221,6 +221,16 @@ TEST(Slowness, ASlowerDeviceAloneIsCheckedAndNotIsolated) {
 }
 
 // Somebody else's program ends; what it takes meanwhile has a price.
+// What a rack shares holds all its machines down; one of them says so itself.
+TEST(Slowness, OneOfSeveralMachinesThatAreHeldDownIsNotTheOne) {
+  Finding rack = slow(with(usual(), true), {SubjectKind::group, "node-3, node-4"}, {}, 0.8);
+  rack.hosts = Hosts({"node-3", "node-4"});
+  const Verdict v = decide::decide(
+      running({setting("node-3", "gpu.power_limit", true), outlier("node-3"), rack}));
+  EXPECT_EQ(v.action, Action::mitigate);
+  EXPECT_EQ(v.targets.size(), 2u);
+}
+
 TEST(Slowness, AProgramBesideTheJobIsNoReasonToIsolate) {
   Finding f = setting("node-3", "gpu.program", true);
   std::get<SettingFacts>(f.facts).beside_job = true;
