@@ -110,7 +110,8 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   if (!machines) target(v, f.subject, f.confidence, because);
   if (f.host) target(v, {SubjectKind::host, *f.host}, f.confidence, because);
   v.summary = say(over ? Phrase::was_slow_because_of : Phrase::is_slow_because_of, lasted(f),
-                  outlier_name(f), slow_of(f).reason, factor, price(f));
+                  outlier_name(f), say(machines ? Phrase::each_of_which : Phrase::which),
+                  slow_of(f).reason, factor, price(f));
   v.summary += besides(slow);
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   if (v.action == Action::isolate) drain(w, *f.host, kSlowsJob);

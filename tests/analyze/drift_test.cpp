@@ -282,6 +282,15 @@ TEST(Drift, NearlyAllDevicesAreAMajorityOfTwoHosts) {
   EXPECT_TRUE(item.by_devices);
   EXPECT_EQ(item.values.at(1).hosts, Hosts({"n1"}));
   EXPECT_TRUE(std::get<SettingFacts>(b.findings().at(0).facts).slows);
+  // Seven of eight ports as well; three of four are too few to tell.
+  for (const int ports : {4, 2}) {
+    Bundle few;
+    for (int h = 0; h < 2; ++h)
+      for (int p = 0; p < ports; ++p)
+        few.say("n" + std::to_string(h), "nic.rate[mlx5_" + std::to_string(p) + "]",
+                h == 1 && p == 1 ? "200" : "400");
+    EXPECT_EQ(few.report().items.at(0).by_devices, ports == 4);
+  }
 }
 
 }  // namespace

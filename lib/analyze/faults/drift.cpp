@@ -70,8 +70,7 @@ std::string usual_of_devices(const std::map<Host, Said>& hosts) {
       all += devices.size();
     }
   for (const auto& [key, count] : having)
-    if (count >= kLeastDevices &&
-        static_cast<double>(count) >= kNearlyAll * static_cast<double>(all))
+    if (all >= kLeastDevices && static_cast<double>(count) >= kNearlyAll * static_cast<double>(all))
       return key;
   return {};
 }
