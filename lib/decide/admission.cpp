@@ -67,11 +67,11 @@ Why on_one_only(const Setting& s, const Finding& f, CauseKind) {
 
 // What machines report on which no process of the job ran has no part in it.
 Why of_no_process(const Setting& s, const Finding& f, CauseKind kind) {
-  if (of_machine(f, kind) && f.host && !s.machines.has(*f.host))
+  if (of_machine(f, kind) && f.host && !s.incident.of_job(*f.host))
     return say(Phrase::no_process_on_host, *f.host);
   if (f.traits.has(Trait::node_drained) && !f.hosts.empty() &&
       std::none_of(f.hosts.begin(), f.hosts.end(),
-                   [&](const Host& host) { return s.machines.has(host); }))
+                   [&](const Host& host) { return s.incident.of_job(host); }))
     return say(Phrase::no_process_on_host, list(f.hosts));
   return std::nullopt;
 }

@@ -73,8 +73,7 @@ bool BrokenConnections::name_another(const Finding& f) const {
 
 bool BrokenConnections::noticed_late(const Finding& f) const {
   if (!f.traits.has(Trait::node_missed) || !f.host || missed_.size() != 1 || !any) return false;
-  const auto& own = incident_.job_hosts;
-  if (!own.empty() && !std::binary_search(own.begin(), own.end(), *f.host)) return false;
+  if (!incident_.of_job(*f.host)) return false;
   const auto addresses = std::ranges::count_if(peers_, [](const Host& p) { return is_address(p); });
   const bool of_others = std::ranges::any_of(peers_, [&](const Host& peer) {
     return peer != *f.host && (addresses > 1 || !may_be_address_of(peer, *f.host));

@@ -1,6 +1,7 @@
 // What the decision knows besides the findings: plain facts of the job.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -65,8 +66,8 @@ struct Case {
   bool mixed_clocks = false;
   bool zone_guessed = false;  // times without a zone were taken for UTC
   std::optional<Nanoseconds> job_start, job_end;
-  std::optional<Nanoseconds> last_progress;   // the last completed step that a log reports
-  std::optional<Nanoseconds> first_progress;  // the first
+  std::optional<Nanoseconds> first_progress;  // the first completed step that a log reports
+  std::optional<Nanoseconds> last_progress;   // the last
   std::optional<Evidence> last_step = {};     // its line
   bool newest_first = false;                  // so are the lines of that log
   std::optional<Nanoseconds> last_word;       // the last dated line that a rule knows
@@ -90,6 +91,11 @@ struct Case {
   AttemptHistory history;  // without failures: the first run, or nobody knows of others
   // Of the parallel layout, for the plan of a replay; not known: nullopt.
   std::optional<std::int64_t> tp, pp, dp, gpus_per_host;
+
+  // The job ran there, as far as its machines are known.
+  bool of_job(const Host& host) const {
+    return job_hosts.empty() || std::ranges::binary_search(job_hosts, host);
+  }
 };
 
 }  // namespace culprit::decide

@@ -196,14 +196,11 @@ bool never_connected(const Walk& w) {
 // Nobody listens there: rank 0 did not start, or it is elsewhere.
 Answer no_store(Walk& w, const Finding& diag) {
   Verdict& v = w.verdict;
-  const std::vector<Host>& own = w.incident.job_hosts;
-  const bool elsewhere =
-      !own.empty() && diag.host && !std::binary_search(own.begin(), own.end(), *diag.host);
-  if (elsewhere) {
+  if (diag.host && !w.incident.of_job(*diag.host)) {
     v.action = Action::repair;
     v.targets.clear();
     target(v, {SubjectKind::config, "MASTER_ADDR"}, confidence::kSettingDiffers, {diag.id});
-    v.summary = say(Phrase::store_on_foreign_host, diag.subject.id, list(own));
+    v.summary = say(Phrase::store_on_foreign_host, diag.subject.id, list(w.incident.job_hosts));
     next(v, NextKind::plan, say(Phrase::set_master_addr));
     return taken(diag.why);
   }

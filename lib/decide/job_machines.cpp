@@ -15,11 +15,6 @@ JobMachines::JobMachines(const Case& incident, const DecideParams& params)
       other_gpus_[*f.host].push_back(&f);
 }
 
-bool JobMachines::has(const Host& host) const {
-  const std::vector<Host>& hosts = incident_.job_hosts;
-  return hosts.empty() || std::binary_search(hosts.begin(), hosts.end(), host);
-}
-
 bool JobMachines::serves_storage(const Host& host) const {
   const std::vector<Host>& servers = incident_.storage_servers;
   return std::binary_search(servers.begin(), servers.end(), host);

@@ -13,8 +13,6 @@ class JobMachines {
  public:
   JobMachines(const Case& incident, const DecideParams& params);
 
-  // The job ran there, as far as its machines are known.
-  bool has(const Host& host) const;
   bool serves_storage(const Host& host) const;
   // Schedulers keep the books of whole clusters: a machine that only they name, beside machines
   // whose own logs were collected, need not be one of the job.

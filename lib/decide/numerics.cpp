@@ -14,8 +14,7 @@ namespace {
 
 // Of no machine of this job.
 bool elsewhere(const Walk& w, const Finding& f) {
-  const auto& hosts = w.incident.job_hosts;
-  return (!hosts.empty() && !std::binary_search(hosts.begin(), hosts.end(), *f.host)) ||
+  return !w.incident.of_job(*f.host) ||
          std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) {
            return e.finding == &f && e.reason == Exclusion::not_of_job;
          });

@@ -61,10 +61,9 @@ bool missing_for_one(const Walk& w, const Finding& f) {
 Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide) {
     // Whose clock is wrong quarrels with all; of two that quarrel it may be either.
-    const bool against_all =
-        f.traits.has(Trait::clock_wrong) && f.hosts.size() == 1 && w.incident.hosts_heard > 2 &&
-        known_machine(w, f.hosts.front()) && w.incident.job_hosts.size() != 1 &&
-        (w.incident.job_hosts.empty() || has(w.incident.job_hosts, f.hosts.front()));
+    const bool against_all = f.traits.has(Trait::clock_wrong) && f.hosts.size() == 1 &&
+                             w.incident.hosts_heard > 2 && known_machine(w, f.hosts.front()) &&
+                             w.incident.job_hosts.size() != 1 && w.incident.of_job(f.hosts.front());
     if (against_all) return f.hosts.front();
     if (f.traits.has(Trait::of_several) && f.hosts.size() == 1 && w.incident.hosts_heard > 2)
       return f.hosts.front();
@@ -451,11 +450,7 @@ std::optional<Alert> keeps_failing(const Walk& w) {
   if (w.first.transients.size() != 1 || f.subject.kind != SubjectKind::nic || !f.host || !begun ||
       !noticed)
     return std::nullopt;
-  const auto among = [&](const std::vector<Host>& hosts) {
-    return std::binary_search(hosts.begin(), hosts.end(), *f.host);
-  };
-  const auto& of_job = w.incident.job_hosts;
-  if ((!of_job.empty() && !among(of_job)) || among(w.incident.storage_servers)) return std::nullopt;
+  if (!w.incident.of_job(*f.host) || has(w.incident.storage_servers, *f.host)) return std::nullopt;
   const bool broke_here =
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
         return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&

@@ -113,8 +113,7 @@ Host where_full(const Walk& w, const Cause& cause, const Finding& lack) {
     }
   }
   if (hosts.size() != 1 || w.incident.machines.count(*hosts.begin()) == 0 ||
-      (!w.incident.job_hosts.empty() &&
-       !std::ranges::binary_search(w.incident.job_hosts, *hosts.begin())))
+      !w.incident.of_job(*hosts.begin()))
     return {};
   const auto placed_elsewhere = [&](const auto& place) {
     return std::ranges::find(lack.ranks, place.first) != lack.ranks.end() &&
@@ -202,9 +201,7 @@ Answer resources(Walk& w) {
                one.outcome == Outcome::fired && !one.hearsay && one.host &&
                *one.host != *of_host->host &&
                (one.origin == Origin::any || line_of(one).names_trainer) &&
-               (w.incident.job_hosts.empty() ||
-                std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(),
-                                   *one.host));
+               w.incident.of_job(*one.host);
       });
   if (limit)
     target(v,

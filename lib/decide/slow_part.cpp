@@ -46,6 +46,10 @@ bool shared_by_all(const Walk& w, const std::vector<const Finding*>& same) {
 
 }  // namespace
 
+Text steps_longer(const Finding& slow) {
+  return say(Phrase::steps_take_longer, slow_of(slow).factor, slow_of(slow).first);
+}
+
 std::optional<Answer> slow_by_neighbour(Walk& w) {
   std::vector<const Finding*> busy;
   for (const Finding& f : w.incident.findings)
@@ -53,12 +57,9 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
         f.hosts.size() == 1)
       busy.push_back(&f);
   const auto same = [&](const Finding* f) { return f->hosts == busy.front()->hosts; };
-  if (busy.empty() || !std::ranges::all_of(busy, same) || ended_well(w) ||
-      !failure(w, Unplaced::left_out).empty())
-    return std::nullopt;
+  if (busy.empty() || !std::ranges::all_of(busy, same) || ended_well(w)) return std::nullopt;
   const Host host = busy.front()->hosts.front();
-  const auto& job = w.incident.job_hosts;
-  if (!job.empty() && !std::ranges::binary_search(job, host)) return std::nullopt;
+  if (!w.incident.of_job(host)) return std::nullopt;
   const Finding* steps = nullptr;
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::slow || f.outcome != Outcome::fired || slow_of(f).transient)
@@ -78,7 +79,7 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
       say(Phrase::busy_beside_job, host, inside(busy.front()->title), in_its_words(*busy.front()));
   if (steps != nullptr) {
     v.start = steps->start;
-    v.summary += say(Phrase::steps_take_longer, slow_of(*steps).factor, slow_of(*steps).first);
+    v.summary += steps_longer(*steps);
   }
   for (const Finding* f : busy)
     if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
@@ -92,8 +93,7 @@ bool held_up(const Finding& f) {
 
 std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow) {
   const auto names = [](const Finding* f) { return f->subject.kind != SubjectKind::job; };
-  if (std::ranges::any_of(slow, names) || ended_well(w) || !failure(w, Unplaced::left_out).empty())
-    return std::nullopt;
+  if (std::ranges::any_of(slow, names) || ended_well(w)) return std::nullopt;
   // What is so from the start slows no run that was quick before; and by itself it is no slowness.
   constexpr std::int64_t kFirstSteps = 10;
   const bool from_start = std::ranges::any_of(slow, [](const Finding* f) {
@@ -126,9 +126,7 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
     target(v, {SubjectKind::config, reason->event_class}, reason->confidence, {reason->id});
   v.summary = say(v.action == Action::none ? Phrase::slow_and_nobodys : Phrase::slow_for_reason,
                   inside(reason->title), at(reason->start), in_its_words(*reason));
-  if (!slow.empty())
-    v.summary +=
-        say(Phrase::steps_take_longer, slow_of(*slow.front()).factor, slow_of(*slow.front()).first);
+  if (!slow.empty()) v.summary += steps_longer(*slow.front());
   if (!reason->advice.empty()) next(v, NextKind::plan, reason->advice);
   return taken(reason->title);
 }

@@ -11,9 +11,14 @@ namespace culprit::decide {
 // The reason that a drained machine bears.
 inline constexpr std::string_view kSlowsJob = "slows its job";
 
+// " Steps take 1.50 times as long since iteration 200.", of a slow stretch.
+Text steps_longer(const Finding& slow);
+
 // `f`: the slow stretch, of which no rank and no machine is the outlier. Nothing where no part of
 // the step is known to have grown, or no fault of that kind came with it.
 std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text price);
+
+// What follows is asked about a job that did not fail.
 
 // What makes the steps of all ranks longer by itself: the program, a setting of all, the scheduler.
 // `slow`: the stretches, the dearest first; nothing where one names a machine.
@@ -22,7 +27,7 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
 // One machine alone on which programs beside the job take what it needs.
 std::optional<Answer> slow_by_neighbour(Walk& w);
 
-// What tests measured of machines, ports and switches, in a job that did not fail. slow_tests.cpp
+// What tests measured of machines, ports and switches. slow_tests.cpp
 std::optional<Answer> slow_in_tests(Walk& w);
 
 }  // namespace culprit::decide

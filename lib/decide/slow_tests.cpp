@@ -38,12 +38,6 @@ std::vector<Host> machines_of(const Walk& w, const std::vector<const Finding*>& 
   return out;
 }
 
-// Nothing says that it ran another job.
-bool may_be_of_job(const Walk& w, const Host& host) {
-  const auto& hosts = w.incident.job_hosts;
-  return hosts.empty() || std::ranges::binary_search(hosts, host);
-}
-
 // Its steps say so too, or nothing says that another machine is slow.
 bool contradicted(const Walk& w, const Host& host) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
@@ -126,7 +120,7 @@ Answer group_measured(Walk& w, const std::vector<const Finding*>& group,
 
 std::optional<Answer> slow_in_tests(Walk& w) {
   const std::vector<const Finding*> found = measured_slow(w);
-  if (found.empty() || !failure(w, Unplaced::left_out).empty()) return std::nullopt;
+  if (found.empty()) return std::nullopt;
   // Of a job that ended well, only where it was slow: nobody is accused of what cost nothing.
   const auto slow = [](const Finding& f) {
     return f.analysis == Analysis::slow && f.outcome == Outcome::fired;
@@ -141,13 +135,13 @@ std::optional<Answer> slow_in_tests(Walk& w) {
            hosts.size() > 1 || first.outcome != Outcome::fired ||
            first.traits.has(Trait::not_of_host))
     out = group_measured(w, found, hosts);
-  else if (first.host && may_be_of_job(w, *first.host) && !contradicted(w, *first.host))
+  else if (first.host && w.incident.of_job(*first.host) && !contradicted(w, *first.host))
     out = machine_measured(w, first);
   if (!out) return out;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::slow && f.outcome == Outcome::fired && !slow_of(f).over) {
       w.verdict.start = f.start;
-      w.verdict.summary += say(Phrase::steps_take_longer, slow_of(f).factor, slow_of(f).first);
+      w.verdict.summary += steps_longer(f);
       break;
     }
   for (const Finding* f : found)

@@ -223,16 +223,14 @@ Action relief_of_setting(const Finding& f, bool proven) {
   return Action::repair;
 }
 
-// One host alone has a slower setting, in a job that did not fail.
+// One host alone has a slower setting.
 std::optional<Answer> slow_setting(Walk& w) {
   const std::vector<const Finding*> odd = slower_settings(w);
-  if (odd.empty() || !failure(w, Unplaced::left_out).empty()) return std::nullopt;
+  if (odd.empty()) return std::nullopt;
   const Finding& f = *odd.front();
   const Host& host = f.hosts.front();
   const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: its kernel's word
-  if (!w.incident.job_hosts.empty() &&
-      !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
-    return std::nullopt;
+  if (!w.incident.of_job(host)) return std::nullopt;
   const bool trained_down = trained_down_alone(w, odd);
   const Agreement others = agreement(w, host, trained_down);
   if (ended_well(w) || others.contradicted) {
@@ -282,7 +280,7 @@ std::optional<Answer> slow_requests(Walk& w) {
       return std::nullopt;
     if (f.event_class == "slow_requests" && f.outcome == Outcome::fired) slow.push_back(&f);
   }
-  if (slow.empty() || ended_well(w) || !failure(w, Unplaced::left_out).empty()) return std::nullopt;
+  if (slow.empty() || ended_well(w)) return std::nullopt;
   std::set<Host> all, common(slow.front()->hosts.begin(), slow.front()->hosts.end());
   std::vector<std::string> sources;
   for (const Finding* f : slow) {
@@ -319,9 +317,7 @@ std::optional<Answer> slow_saves(Walk& w) {
   const auto saves = std::ranges::find_if(w.incident.findings, [](const Finding& f) {
     return f.analysis == Analysis::saves && f.outcome == Outcome::fired;
   });
-  if (saves == w.incident.findings.end() || ended_well(w) ||
-      !failure(w, Unplaced::left_out).empty())
-    return std::nullopt;
+  if (saves == w.incident.findings.end() || ended_well(w)) return std::nullopt;
   Verdict& v = w.verdict;
   const std::vector<Host>& servers = w.incident.storage_servers;
   const bool named = servers.size() == 1;
@@ -367,6 +363,16 @@ std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
   return not_enough(f.why);
 }
 
+// What makes a job slow that did not fail, where more than its steps tell of it.
+std::optional<Answer> slow_for_a_cause(Walk& w, std::span<const Finding* const> slow) {
+  if (auto answer = slow_in_tests(w)) return answer;
+  if (auto answer = slow_setting(w)) return answer;
+  if (auto answer = slow_requests(w)) return answer;
+  if (auto answer = slow_by_neighbour(w)) return answer;
+  if (auto answer = slow_for_known_reason(w, slow)) return answer;
+  return slow.empty() ? slow_saves(w) : std::nullopt;
+}
+
 }  // namespace
 
 // Whoever ends a job that is slow answers that, as with one that stands.
@@ -388,14 +394,11 @@ const Finding* slow_until_word(const Walk& w, const Finding& word) {
 }
 
 Answer slow_job(Walk& w) {
-  if (auto answer = slow_in_tests(w)) return *std::move(answer);
-  if (const auto answer = slow_setting(w)) return *answer;
-  if (const auto answer = slow_requests(w)) return *answer;
-  if (auto answer = slow_by_neighbour(w)) return *std::move(answer);
   const std::vector<const Finding*> slow = slow_stretches(w);
-  if (auto answer = slow_for_known_reason(w, slow)) return *std::move(answer);
+  const Text failed = failure(w, Unplaced::left_out);
+  if (failed.empty())
+    if (auto answer = slow_for_a_cause(w, slow)) return *std::move(answer);
   if (slow.empty()) {
-    if (auto answer = slow_saves(w)) return *std::move(answer);
     const auto other = std::ranges::find(w.incident.findings, Analysis::slow, &Finding::analysis);
     if (other == w.incident.findings.end()) return not_enough(say(Phrase::no_step_times));
     return {other->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
@@ -409,11 +412,11 @@ Answer slow_job(Walk& w) {
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& word) {
         return scheduler_word(word) && slow_until_word(w, word) != nullptr;
       });
-  if (const Text why = failure(w, Unplaced::left_out); !why.empty() && !ended_for_it) {
+  if (!failed.empty() && !ended_for_it) {
     next(v, NextKind::plan,
          say(Phrase::slow_before_failure, factor, lasted(f),
              f.subject.kind == SubjectKind::job ? Text() : say(Phrase::by_place, outlier_name(f))));
-    return ruled_out(why);
+    return ruled_out(failed);
   }
   if (const auto answer = unequal_by_design(w, f)) return *answer;
   v.start = f.start;

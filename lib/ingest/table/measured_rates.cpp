@@ -6,14 +6,11 @@
 //   run  nodes       avg_busbw_GBps          gx-01 <-> gx-02
 //   B    gx-[01-16]  46.4                     1048576  116265  395.47  394.65  0.045644
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <re2/re2.h>
 
 #include "ingest/engine/document.hpp"
@@ -231,12 +228,12 @@ class RateTable {
   bool take(std::string_view line, const Place& place) {
     const std::string_view text = trimmed(line);
     if (text.empty()) return true;
-    if (text.starts_with('#') && !perftest_heading(text)) {
+    if (perftest_heading(text)) return true;
+    if (text.starts_with('#')) {
       ++section_;
       told_ = told_ || names_rate(text);
       return true;
     }
-    if (perftest_heading(text)) return true;
     if (take_pair(text)) return true;
     const Cells cells = rate_cells(text);
     if (columns_.empty() && take_heading(cells)) return true;
@@ -247,7 +244,6 @@ class RateTable {
   }
   bool series() const { return series_; }
   std::size_t rows() const { return rows_; }
-  std::size_t machines() const { return machines_.size(); }
   const std::vector<Measured>& measured() const { return measured_; }
 
   // So many rows of the same parts that they are a series of one moment after another.
@@ -404,15 +400,12 @@ class RateTable {
   bool count(const Parts& parts) {
     ++rows_;
     ++times_[parts];
-    for (const RatePart& part : parts)
-      if (part.kind == RatePart::Kind::host) machines_.insert(part.host);
     return true;
   }
 
   std::vector<Column> columns_;
   std::vector<Measured> measured_;
   std::map<Parts, std::size_t> times_;
-  std::set<std::string> machines_;
   std::vector<std::string> pair_;
   std::size_t rows_ = 0, section_ = 0;
   bool told_ = false, perftest_ = false, series_ = false;
