@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CUDL'
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
 -- own_databases (files of this program that lay in the bundle and were left out); what is known of the job: job, job_id, world_size,
@@ -232,10 +232,11 @@ CREATE TABLE config_item (
   line        INTEGER NOT NULL,
   byte_offset INTEGER NOT NULL,
   length      INTEGER NOT NULL,
-  name        TEXT NOT NULL,        -- driver_version, nccl_version, kernel_version, env.NCCL_..., gpu.ecc_mode[0000:3b:00] (of a device)
+  name        TEXT NOT NULL,        -- driver_version, nccl_version, kernel_version, env.NCCL_..., gpu.ecc_mode[0000:3b:00] (of a device), job.lr (an argument), change.lr (what changed between two runs)
   value       TEXT NOT NULL,
   host        TEXT,
-  rank        INTEGER
+  rank        INTEGER,
+  before      TEXT                  -- of a change: the value that it had, '' where it was not set
 );
 
 -- One row per line that may tie two clocks together.

@@ -11,6 +11,7 @@
 #include "decide/history.hpp"
 #include "decide/ledger.hpp"
 #include "decide/outcomes.hpp"
+#include "decide/run_changes.hpp"
 #include "decide/walk.hpp"
 #include "decide/wanted.hpp"
 #include "model/confidence.hpp"
@@ -186,6 +187,7 @@ Verdict decide_sorted(const Case& incident, const DecideParams& params) {
   for (const NextStep& remark : proposals.remarks) next(w.verdict, remark.kind, remark.text);
   w.verdict.steps = walked(proposals, best);
   w.verdict.sureness = sureness_of(differential);
+  consider_changes(w);
   if (const auto* counted = table.counted(name(w.verdict.sureness)))
     w.verdict.counted = Counted{counted->right, counted->of};
   w.verdict.differential = std::move(differential);

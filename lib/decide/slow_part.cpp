@@ -92,8 +92,12 @@ bool held_up(const Finding& f) {
 }
 
 std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow) {
-  const auto names = [](const Finding* f) { return f->subject.kind != SubjectKind::job; };
-  if (std::ranges::any_of(slow, names) || ended_well(w)) return std::nullopt;
+  if (ended_well(w)) return std::nullopt;
+  const bool named = std::ranges::any_of(
+      slow, [](const Finding* f) { return f->subject.kind != SubjectKind::job; });
+  // A rank that has more to do than others is slow wherever it runs, unless its machine says why.
+  const bool held_down = std::ranges::any_of(
+      slow, [](const Finding* f) { return slow_of(*f).hardware.value_or(false); });
   // What is so from the start slows no run that was quick before; and by itself it is no slowness.
   constexpr std::int64_t kFirstSteps = 10;
   const bool from_start = std::ranges::any_of(slow, [](const Finding* f) {
@@ -109,7 +113,7 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
   };
   const Finding* reason = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (!f.hearsay &&
+    if (!f.hearsay && (!named || (f.traits.has(Trait::unequal_work) && !held_down)) &&
         (held_up_then(f) ||
          (from_start && f.outcome == Outcome::fired && f.traits.has(Trait::slows_all))) &&
         (reason == nullptr || f.count > reason->count))

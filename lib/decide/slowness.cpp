@@ -320,7 +320,14 @@ std::optional<Answer> slow_saves(Walk& w) {
   if (saves == w.incident.findings.end() || ended_well(w)) return std::nullopt;
   Verdict& v = w.verdict;
   const std::vector<Host>& servers = w.incident.storage_servers;
-  const bool named = servers.size() == 1;
+  // That a job saves often is no fault of the server, unless it tells of one.
+  const bool often = slow_of(*saves).share > 0;
+  const auto tells_of_trouble = [&](const Finding& f) {
+    return f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
+           f.severity >= Severity::warning && f.host == servers.front();
+  };
+  const bool named =
+      servers.size() == 1 && (!often || std::ranges::any_of(w.incident.findings, tells_of_trouble));
   v.action = named ? Action::repair : Action::mitigate;
   v.precision = named ? Precision::exact : Precision::candidates;
   v.symptom = saves->symptom;

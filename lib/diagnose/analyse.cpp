@@ -6,6 +6,7 @@
 #include "analyze/faults/by_signals.hpp"
 #include "analyze/hang/collectives.hpp"
 #include "analyze/faults/drift.hpp"
+#include "analyze/faults/run_changes.hpp"
 #include "analyze/pace/divergence.hpp"
 #include "analyze/pace/learning_rate.hpp"
 #include "analyze/pace/loss_spikes.hpp"
@@ -126,8 +127,9 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough))
     CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
                                                               pace.parts, outliers, all)));
-  CULPRIT_CHECK(keep(Analysis::saves, slow_saves_of(db, facts)));
+  CULPRIT_CHECK(keep(Analysis::saves, slow_saves_of(db, facts, pace)));
   CULPRIT_CHECK(keep(Analysis::divergence, divergence_of(db, facts, pace, all)));
+  CULPRIT_CHECK(keep(Analysis::changes, analyze::run_changes(facts)));
   if (!facts.outcomes.empty()) CULPRIT_CHECK(keep(Analysis::outcomes, outcomes_of(facts)));
   return all;
 }

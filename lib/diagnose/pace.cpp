@@ -616,7 +616,8 @@ std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& 
                                  [&](SeriesId id) { return db.points(id); });
 }
 
-std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts) {
+std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts,
+                                   const Pace& pace) {
   std::vector<analyze::SaveTimes> told;
   for (const SeriesRow* s : comparable(facts)) {
     const MemberRow* m = facts.member(s->member);
@@ -625,7 +626,10 @@ std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Fac
       continue;
     told.push_back({s->member, db.points(s->id), in_ms(*s)});
   }
-  return analyze::slow_saves(facts, told);
+  std::vector<double> steps;
+  for (const double ms : pace.steps.ms)
+    if (ms > 0) steps.push_back(ms);
+  return analyze::slow_saves(facts, told, steps.empty() ? 0 : median_of(std::move(steps)));
 }
 
 std::vector<Finding> growth_of(const store::Database& db, const analyze::Facts& facts) {

@@ -54,8 +54,9 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
 std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts,
                                const analyze::IncidentMetrics& metrics);
 
-// Whether checkpoints take longer to save than they did.
-std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts);
+// Whether checkpoints take longer to save than they did, or a good part of the time.
+std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts,
+                                   const Pace& pace);
 
 // Whether programs fill the memory of the machines.
 std::vector<Finding> growth_of(const store::Database& db, const analyze::Facts& facts);

@@ -78,6 +78,8 @@ inline constexpr double kSettingCritical =
     0.6;  // a difference of settings that no communication survives
 inline constexpr double kSettingMet =
     0.9;  // one, of the machine that all others wait for, in a job that never made a step
+inline constexpr double kSettingChanged =
+    0.6;  // since the run before, and it explains what happened
 inline constexpr double kSettingDiffers = 0.45;  // one that it may survive
 inline constexpr double kSettingSlows =
     0.75;  // one host alone has a slower setting, and the job is slow or its metrics say so too

@@ -106,6 +106,11 @@ struct Spell {
   }
   void operator()(const SettingFacts& f) { out["explains"] = f.explains; }
   void operator()(const AddressFacts& f) { out["address"] = f.address; }
+  void operator()(const ChangeFacts& f) {
+    out["setting"] = f.name;
+    out["before"] = f.before;
+    out["after"] = f.after;
+  }
 };
 
 }  // namespace
@@ -126,6 +131,8 @@ FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::str
     return parse_whole(text(key), out);
   };
   const auto real = [&](const char* key) { return std::strtod(text(key).c_str(), nullptr); };
+  if (analysis == Analysis::changes)
+    return ChangeFacts{.name = text("setting"), .before = text("before"), .after = text("after")};
   SlowFacts out;
   if (analysis != Analysis::slow || !whole("first_iteration", out.first) ||
       !whole("last_iteration", out.last))

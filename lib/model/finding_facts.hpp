@@ -146,6 +146,14 @@ struct AddressFacts {
   Host owner, other;  // of the job, and not; both empty where the job does not tell them apart
 };
 
+// A setting of the job that is another than in the run before.
+struct ChangeFacts {
+  std::string label;                  // "learning rate"; "" where no table knows the setting
+  std::string name;                   // "lr", "env.NCCL_IB_DISABLE"
+  std::string before, after;          // "": was not set, is not set any more
+  std::vector<std::string> explains;  // rules/tables/changes.json
+};
+
 // What outcomes of checks say of the hosts of the finding: they failed, one of them did, they
 // passed, or the outcomes fit no fault that shows every time.
 enum class CheckWord : std::uint8_t { failed, one_of, passed, contradiction };
@@ -154,8 +162,9 @@ struct OutcomeFacts {
   std::string tasks;
 };
 
-using FindingFacts = std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, BreakFacts,
-                                  HangFacts, UndecidedHangFacts, SlowFacts, DivergenceFacts,
-                                  OddStackFacts, SettingFacts, AddressFacts, OutcomeFacts>;
+using FindingFacts =
+    std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, BreakFacts, HangFacts,
+                 UndecidedHangFacts, SlowFacts, DivergenceFacts, OddStackFacts, SettingFacts,
+                 AddressFacts, ChangeFacts, OutcomeFacts>;
 
 }  // namespace culprit

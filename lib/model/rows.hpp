@@ -273,10 +273,11 @@ struct IdentityRow {
 // A configuration fact: driver version, NCCL version, environment setting.
 struct ConfigRow {
   Place place;
-  std::string name;  // driver_version nccl_version env.NCCL_IB_HCA ...
+  std::string name;  // driver_version nccl_version env.NCCL_IB_HCA job.lr change.lr ...
   std::string value;
-  std::optional<Host> host;
-  std::optional<Rank> rank;
+  std::optional<Host> host = {};
+  std::optional<Rank> rank = {};
+  std::optional<std::string> before = {};  // of a change: what it was, "" where it was not set
 };
 
 // The same moment on two clocks, or a text that another member may carry with the other clock.

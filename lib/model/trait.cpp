@@ -9,7 +9,7 @@ namespace {
 #define CULPRIT_NAME(word) #word,
 constexpr std::string_view kTraits[] = {CULPRIT_TRAITS(CULPRIT_NAME)};
 #undef CULPRIT_NAME
-static_assert(std::size(kTraits) <= 64);
+static_assert(std::size(kTraits) <= 128);
 
 }  // namespace
 

@@ -95,6 +95,8 @@
   TRAIT(beside_job) \
   /* it held ranks up for a while, as it says */ \
   TRAIT(held_up) \
+  /* it gives ranks unequal work, whatever their machines are */ \
+  TRAIT(unequal_work) \
   /* what a port of the network, or a way through it, says of itself */ \
   TRAIT(of_network) \
   /* a setting that was changed stays so until it is changed again */ \
@@ -166,7 +168,7 @@ class Traits {
   bool operator==(const Traits&) const = default;
 
  private:
-  std::bitset<64> bits_;
+  std::bitset<128> bits_;
 };
 
 // Their words, in the order of the list.

@@ -52,7 +52,7 @@ std::vector<Table> tables_of(sqlite3* db) {
 
 // A setting says by its name what its value is.
 std::string name_beside(const Table& table, const std::string& column) {
-  return table.name == "config_item" && column == "value" ? "name" : "''";
+  return table.name == "config_item" && (column == "value" || column == "before") ? "name" : "''";
 }
 
 struct Change {

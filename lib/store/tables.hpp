@@ -280,6 +280,7 @@ void columns(V& v, ConfigRow& r) {
   v("value", r.value);
   v("host", r.host);
   v("rank", r.rank);
+  v("before", r.before);
 }
 
 template <class V>

@@ -28,7 +28,8 @@ std::string networks(const test::Rows& rows) {
 
 std::string settings(const test::Rows& rows) {
   std::string out;
-  for (const ConfigRow& r : rows.configs) out += (out.empty() ? "" : " ") + r.name + "=" + r.value;
+  for (const ConfigRow& r : rows.configs)
+    if (!r.name.starts_with("job.")) out += (out.empty() ? "" : " ") + r.name + "=" + r.value;
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
+#include "rules/changes.hpp"
 
 namespace culprit::analyze {
 
@@ -36,6 +37,12 @@ bool describes_job(std::string_view name) {
   return name == "world_size" || (name.starts_with("parallel.") && name != "parallel.framework");
 }
 
+// Arguments that are another in each run by right explain nothing.
+bool argument_of_job(std::string_view name) {
+  return name.starts_with("job.") && (!rules::change_rule(name.substr(4)).known ||
+                                      !rules::change_rule(name.substr(4)).explains.empty());
+}
+
 SettingValues settings_of(const Facts& facts, const rules::DriftRules& drift) {
   std::map<Rank, Host> host_of_rank;
   for (const RankRow& r : facts.ranks)
@@ -48,7 +55,7 @@ SettingValues settings_of(const Facts& facts, const rules::DriftRules& drift) {
     if (const std::size_t open = name.find('['); open != std::string::npos && name.back() == ']')
       name.resize(open);
     const rules::DriftRule& rule = drift.find(name);
-    if (rule.ignored && !describes_job(name)) continue;
+    if (rule.ignored && !describes_job(name) && !argument_of_job(name)) continue;
     std::string host =
         row.host && !nameless_host(*row.host) ? short_host(*row.host) : name_of(member->host);
     if (const auto rank = row.rank ? row.rank : member->rank; host.empty() && rank)

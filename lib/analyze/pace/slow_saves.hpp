@@ -18,7 +18,10 @@ struct SaveTimes {
   double ms = 1;  // in one of their units
 };
 
-// One finding with SlowFacts, of the teller with most saves; none: no saves, or none longer.
-std::vector<Finding> slow_saves(const Facts& facts, std::span<const SaveTimes> told);
+// One finding with SlowFacts, of the teller with most saves: they became longer, "slow_saves", or
+// they stop the job for a good part of its time, "frequent_saves". step_ms: the usual step; 0: not
+// known.
+std::vector<Finding> slow_saves(const Facts& facts, std::span<const SaveTimes> told,
+                                double step_ms);
 
 }  // namespace culprit::analyze

@@ -11,7 +11,7 @@ extern const Recogniser kTraceback, kIgnored, kTorchrunReport, kTorchrunExit, kS
 extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kComposer,
     kLoopLines, kStepTime, kRankParts, kProgressBar, kWorkBar, kFinished, kCheckpoint, kSaveTime,
-    kStartMark, kEpochSteps, kVerl, kStepJson;
+    kStartMark, kEpochSteps, kVerl, kStepJson, kExpertLoads;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
@@ -62,6 +62,7 @@ constexpr const Recogniser* kAll[] = {
     &kCheckpoint,
     &kSaveTime,
     &kStartMark,
+    &kExpertLoads,
     &kSmiHeading,
     &kSmiList,
     &kEccHistory,

@@ -6,6 +6,8 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/job_setting.hpp"
+#include "line/trimmed.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -93,9 +95,27 @@ Outcome read_sizes(const TextLine& line, Reading& reading) {
   return out.outcome();
 }
 
+// "name ...... value"; nothing for a timer's line, which has a colon there.
+struct Argument {
+  string_view name, value;
+};
+std::optional<Argument> argument_in(string_view message) {
+  message = line::trimmed(message);
+  const auto of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || c == '_' || (c >= '0' && c <= '9');
+  };
+  std::size_t end = 0;
+  while (end < message.size() && of_name(message[end])) ++end;
+  if (end == 0 || end > 100) return std::nullopt;
+  const string_view dots = message.substr(end);
+  if (!dots.starts_with(" ...")) return std::nullopt;
+  const std::size_t value = dots.find_first_not_of('.', 1);
+  if (value == string_view::npos || dots[value] != ' ') return std::nullopt;
+  return Argument{message.substr(0, end), line::trimmed(dots.substr(value)).substr(0, 400)};
+}
+
 //   tensor_model_parallel_size ...................... 2
 Outcome read_argument(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kArgument(R"(^\s*([a-z][a-z_]+) \.{3,} ?(\S+))");
   struct Known {
     string_view argument, name;
     bool neox;
@@ -112,29 +132,33 @@ Outcome read_argument(const TextLine& line, Reading& reading) {
   };
   if (line.raw.find("config.py") != string_view::npos)
     return {};  // DeepSpeed's engine: its world_size is that of data parallelism
-  std::string name, value;
-  const string_view message = line.line.message;
-  if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kArgument, &name,
-                              &value))
-    return {};
+  const auto said = argument_in(line.line.message);
+  if (!said || said->value.empty()) return {};
+  const auto& [name, value] = *said;
+  const string_view first = value.substr(0, value.find(' '));
+  if (const auto setting = job_setting(line.line.message))
+    reading.sink.put(ConfigRow{.place = line.place,
+                               .name = "job." + setting->name,
+                               .value = setting->value,
+                               .host = line.line.prefix.host,
+                               .rank = line.line.prefix.rank});
+  Statement out(line, reading, "megatron");
   if (name == "use_tp_pp_dp_mapping") {
-    Statement out(line, reading, "megatron");
-    if (value == "True") out.say("parallel.order", "tp-cp-ep-pp-dp");
-    return out.outcome();
+    if (first == "True") out.say("parallel.order", "tp-cp-ep-pp-dp");
+    return {true};
   }
   if (name == "world_size") {
-    Statement out(line, reading, "megatron");
-    if (const auto size = size_in(value)) out.world(*size);
-    return out.outcome();
+    if (const auto size = size_in(first)) out.world(*size);
+    return {true};
   }
   for (const Known& known : kKnown) {
     if (name != known.argument) continue;
-    Statement out(line, reading, known.neox ? "gpt-neox" : "megatron");
-    if (const auto size = size_in(value))
-      out.say(known.name, *size);  // GPT-NeoX: "2updated"; "None" says nothing
-    return out.outcome();
+    Statement sizes(line, reading, known.neox ? "gpt-neox" : "megatron");
+    if (const auto size = size_in(first))
+      sizes.say(known.name, *size);  // GPT-NeoX: "2updated"; "None" says nothing
+    return {true};
   }
-  return {};
+  return {true};
 }
 
 // All tensor model parallel group ranks: [[0, 1], [2, 3], ...
@@ -223,7 +247,7 @@ Outcome read_global_rank(const TextLine& line, Reading& reading) {
 }
 
 constexpr string_view kSizesWords[] = {"using world size: ", "model parallel with size "};
-constexpr string_view kArgumentWords[] = {"parallel_size ...", "world_size ...",
+constexpr string_view kArgumentWords[] = {" .......", "parallel_size ...", "world_size ...",
                                           "use_tp_pp_dp_mapping ..."};
 constexpr string_view kListWords[] = {"parallel group ranks: [["};
 constexpr string_view kGlobalRankWords[] = {"GLOBAL_RANK: "};
@@ -240,7 +264,7 @@ constinit const Recogniser kMegatronSizes{
     "megatron-sizes", "Megatron-LM's line of world and parallel sizes", kSizesWords, read_sizes};
 constinit const Recogniser kMegatronArguments{
     "megatron-arguments",
-    "Megatron-LM and GPT-NeoX arguments: sizes and order of the parallel dimensions",
+    "Megatron-LM and GPT-NeoX arguments, with the sizes and order of the parallel dimensions",
     kArgumentWords, read_argument};
 constinit const Recogniser kNemoGroups{"nemo-groups", "NeMo's lists of parallel groups", kListWords,
                                        read_group_lists};

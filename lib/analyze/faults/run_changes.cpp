@@ -1,0 +1,141 @@
+// Takes changes from diffs, and compares the arguments of two runs of the job.
+#include "analyze/faults/run_changes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+#include "model/sort.hpp"
+#include "rules/changes.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr std::size_t kMostChanges = 40;
+constexpr std::string_view kArgument = "job.", kChange = "change.";
+
+// A value as it stands in the later run, and what it was.
+struct Changed {
+  std::string before, after;
+  Place place;
+};
+using Changes = std::map<std::string, Changed>;  // by name
+
+// Arguments as a log prints them last.
+using Arguments = std::map<std::string, const ConfigRow*>;
+
+void from_diffs(const Facts& facts, Changes& out) {
+  for (const ConfigRow& row : facts.configs) {
+    if (!row.before || !row.name.starts_with(kChange)) continue;
+    const MemberRow* m = facts.member(row.place.member);
+    if (!facts.counts(m)) continue;
+    const std::string name = row.name.substr(kChange.size());
+    // Of several files that changed each is told.
+    out.try_emplace(name == "code" ? name + " " + row.value : name,
+                    Changed{*row.before, row.value, row.place});
+  }
+}
+
+// Two numbers in other words are one value: 3e-4 and 0.0003.
+bool same_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  char* end_a = nullptr;
+  char* end_b = nullptr;
+  const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
+  return !a.empty() && !b.empty() && *end_a == '\0' && *end_b == '\0' && x == y;
+}
+
+// When the steps of a log were made that also tells arguments.
+struct Run {
+  MemberId member = 0;
+  Nanoseconds first = 0, last = 0;
+};
+
+// The last run and the one before it, which ended before that began: ranks of one run print the
+// same arguments beside each other.
+std::optional<std::pair<MemberId, MemberId>> last_two(
+    const Facts& facts, const std::map<MemberId, Arguments>& arguments) {
+  std::vector<Run> runs;
+  for (const ProgressSpan& p : facts.progress)
+    if (p.first.time_ns && p.last.time_ns && arguments.count(p.member) > 0)
+      runs.push_back({p.member, *p.first.time_ns, *p.last.time_ns});
+  sort_rows(runs, [&](const Run& a, const Run& b) {
+    return std::tuple(a.first, facts.order(a.member)) < std::tuple(b.first, facts.order(b.member));
+  });
+  for (std::size_t i = runs.size(); i-- > 1;)
+    if (runs[i - 1].last <= runs.back().first)
+      return std::pair(runs[i - 1].member, runs.back().member);
+  return std::nullopt;
+}
+
+// What both runs print, with another value. A log that two runs wrote to has both, one behind the
+// other.
+void from_arguments(const Facts& facts, Changes& out) {
+  std::map<MemberId, Arguments> last;
+  for (const ConfigRow& row : facts.configs) {
+    const MemberRow* m = facts.member(row.place.member);
+    if (!row.name.starts_with(kArgument) || !facts.counts(m)) continue;
+    const std::string name = row.name.substr(kArgument.size());
+    const ConfigRow*& kept = last[m->id][name];
+    if (kept != nullptr && !same_value(kept->value, row.value))
+      out.insert_or_assign(name, Changed{kept->value, row.value, row.place});
+    kept = &row;
+  }
+  const auto two = last_two(facts, last);
+  if (!two) return;
+  const Arguments& before = last[two->first];
+  for (const auto& [name, row] : last[two->second])
+    if (const auto was = before.find(name);
+        was != before.end() && !same_value(was->second->value, row->value))
+      out.insert_or_assign(name, Changed{was->second->value, row->value, row->place});
+}
+
+Text told(const std::string& label, const Changed& c) {
+  if (c.after.empty()) return say(Phrase::was_and_is_gone, label, c.before);
+  if (c.before.empty()) return say(Phrase::is_set_now, label, c.after);
+  return say(Phrase::was_and_is, label, c.before, c.after);
+}
+
+}  // namespace
+
+std::vector<Finding> run_changes(const Facts& facts) {
+  Changes changes;
+  from_diffs(facts, changes);
+  from_arguments(facts, changes);
+  std::vector<Finding> out;
+  for (const auto& [key, c] : changes) {
+    const bool code = key.starts_with("code ");
+    const std::string name = code ? "code" : key;
+    const rules::ChangeRule& rule = rules::change_rule(name);
+    if (rule.known && rule.explains.empty()) continue;
+    Finding f{.id = "changes/" + key,
+              .analysis = Analysis::changes,
+              .subject = {SubjectKind::config, code ? c.after : name},
+              .event_class = "setting_changed",
+              .symptom = Symptom::none,
+              .severity = Severity::info,
+              .role = Role::confirmation,
+              .scope = Scope::job_wide,
+              .confidence = confidence::kSettingChanged,
+              .why = code ? say(Phrase::code_changed, c.after) : told(name, c),
+              .title = say(Phrase::setting_changed, rule.label.empty() ? name : rule.label)};
+    f.evidence.push_back(facts.evidence(c.place, ""));
+    f.facts = ChangeFacts{rule.label, name, c.before, c.after, rule.explains};
+    out.push_back(std::move(f));
+  }
+  sort_rows(out, [](const Finding& a, const Finding& b) {
+    const auto explains = [](const Finding& f) {
+      return !std::get<ChangeFacts>(f.facts).explains.empty();
+    };
+    return explains(a) > explains(b);
+  });
+  if (out.size() > kMostChanges) out.resize(kMostChanges);
+  return out;
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,119 @@
+// Asks of each change whether it may explain what the verdict is about.
+#include "decide/run_changes.hpp"
+
+#include <algorithm>
+
+#include "model/confidence.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+constexpr std::size_t kMostChangesTold = 3;
+
+// The words of rules/tables/changes.json.
+using Effects = std::vector<std::string_view>;
+
+// The slow stretch that lasts, the dearest.
+const Finding* lasting_slowness(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired && !slow_of(f).over &&
+        !slow_of(f).transient && (out == nullptr || slow_of(f).cost_s > slow_of(*out).cost_s))
+      out = &f;
+  return out;
+}
+
+// What is so from the first step on, or from where the job began again: what came over a run in its
+// middle no setting brought.
+bool since_a_start(const Walk& w, const SlowFacts& slow) {
+  constexpr std::int64_t kNear = 20;
+  if (slow.from_start || slow.against_peers || slow.first <= kNear) return true;
+  const AttemptHistory& h = w.incident.history;
+  const auto near = [&](const std::optional<std::int64_t>& step) {
+    return step && std::abs(*step - slow.first) <= kNear;
+  };
+  return near(h.first) ||
+         std::ranges::any_of(h.failures, [&](const PastFailure& p) { return near(p.furthest); });
+}
+
+Effects effects_asked(const Walk& w) {
+  const Verdict& v = w.verdict;
+  if (v.symptom == Symptom::nan_value) return {"numerics"};
+  if (v.symptom == Symptom::cpu_oom) return {"memory"};
+  if (v.symptom != Symptom::mfu_decline) return {};
+  const bool saves = std::ranges::any_of(w.incident.findings, [](const Finding& f) {
+    return f.analysis == Analysis::saves && f.outcome == Outcome::fired;
+  });
+  const Finding* slow = lasting_slowness(w);
+  if (slow == nullptr) return saves ? Effects{"checkpoint"} : Effects{};
+  // Work grows apart as a model learns.
+  if (slow_of(*slow).grown != kUnequalLoad && !since_a_start(w, slow_of(*slow))) return {};
+  // Its part grew for all, or nothing tells the parts apart.
+  if (!slow_of(*slow).grown.empty()) return {slow_of(*slow).grown};
+  return {"communication", "data", "checkpoint", "compute", "host", "unequal load"};
+}
+
+bool explains(const Finding& change, const Effects& effects) {
+  return std::ranges::any_of(
+      std::get<ChangeFacts>(change.facts).explains,
+      [&](const std::string& one) { return std::ranges::find(effects, one) != effects.end(); });
+}
+
+// A machine, a part of one, or what several share: the change is beside it.
+bool accuses(const Verdict& v) {
+  return std::ranges::any_of(v.targets, [](const Target& t) {
+    return t.subject.kind != SubjectKind::job && t.subject.kind != SubjectKind::config &&
+           t.subject.kind != SubjectKind::rank && t.subject.kind != SubjectKind::code &&
+           !(t.subject.kind == SubjectKind::storage && t.subject.id == "checkpoints");
+  });
+}
+
+// What is open, or only eased, is answered by what brought it.
+bool may_turn(const Verdict& v) {
+  return v.action == Action::investigate || v.action == Action::checks ||
+         v.action == Action::mitigate || v.action == Action::repair ||
+         v.action == Action::reattempt;
+}
+
+// To take the changes back. That they are the reason is a suspicion, and what shows what happened
+// stays beside them.
+void turn(Verdict& v, const std::vector<const Finding*>& changes) {
+  std::vector<std::string> shown;
+  for (const Target& t : v.targets)
+    for (const std::string& id : t.because)
+      if (shown.size() < 4 && std::ranges::find(shown, id) == shown.end()) shown.push_back(id);
+  v.action = Action::rollback;
+  v.precision = Precision::candidates;
+  v.sureness = std::min(v.sureness, Sureness::likely);
+  v.targets.clear();
+  for (std::size_t i = 0; i < changes.size() && i < kMostChangesTold; ++i) {
+    std::vector<std::string> because = {changes[i]->id};
+    if (i == 0) because.insert(because.end(), shown.begin(), shown.end());
+    target(v, changes[i]->subject, confidence::kSettingChanged, std::move(because));
+  }
+}
+
+}  // namespace
+
+void consider_changes(Walk& w) {
+  std::vector<const Finding*> changes;
+  const Effects effects = effects_asked(w);
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::changes && explains(f, effects)) changes.push_back(&f);
+  if (changes.empty()) return;
+  Verdict& v = w.verdict;
+  if (accuses(v)) {
+    for (const Finding* f : changes) next(v, NextKind::plan, say(Phrase::also_changed, f->why));
+    return;
+  }
+  if (v.action != Action::rollback && !may_turn(v)) return;
+  Text told;
+  for (std::size_t i = 0; i < changes.size() && i < kMostChangesTold; ++i)
+    told += (i == 0 ? Text() : Text(std::string("; "))) + changes[i]->why;
+  v.summary += say(Phrase::changed_since_run_before, told);
+  if (v.action != Action::rollback) turn(v, changes);
+  next(v, NextKind::plan, say(Phrase::take_change_back, changes.front()->subject.id));
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,127 @@
+// Takes a line of settings apart: the name, what separates, the value.
+#include "ingest/engine/job_setting.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "line/trimmed.hpp"
+#include "model/contains.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+using line::trimmed;
+using std::string_view;
+
+constexpr std::size_t kLongestName = 100, kLongestValue = 400;
+constexpr string_view kNotKept = "(not kept)";
+
+bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool of_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ||
+         c == '/';
+}
+bool upper(string_view name) {
+  return std::ranges::none_of(name, [](unsigned char c) { return std::islower(c) != 0; }) &&
+         std::ranges::any_of(name, [](unsigned char c) { return std::isupper(c) != 0; });
+}
+
+bool secret(string_view name) {
+  std::string low(name);
+  std::ranges::transform(low, low.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const string_view word : {"token_", "_token", "password", "passwd", "secret", "api_key",
+                                 "apikey", "access_key", "credential"})
+    if (low.find(word) != std::string::npos) return true;
+  return low == "token";
+}
+
+string_view without_quotes(string_view text) {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+      text.back() == text.front())
+    return text.substr(1, text.size() - 2);
+  return text;
+}
+
+// A remark behind the value, the comma of a list, the backslash of a command.
+string_view value_in(string_view text) {
+  if (const std::size_t remark = text.find(" #"); remark != string_view::npos)
+    text = text.substr(0, remark);
+  text = trimmed(text);
+  while (!text.empty() && (text.back() == ',' || text.back() == '\\' || text.back() == ';'))
+    text = trimmed(text.substr(0, text.size() - 1));
+  return without_quotes(text).substr(0, kLongestValue);
+}
+
+// Where the name ends and what separates it from the value.
+struct Parts {
+  string_view name, value;
+};
+std::optional<Parts> parts_of(string_view line, bool flag) {
+  if (line.empty()) return std::nullopt;
+  const bool quoted = line[0] == '"' || line[0] == '\'';
+  const std::size_t begin = quoted ? 1 : 0;
+  if (begin >= line.size() || !letter(line[begin])) return std::nullopt;
+  std::size_t end = begin;
+  while (end < line.size() && of_name(line[end])) ++end;
+  if (end - begin > kLongestName) return std::nullopt;
+  const string_view name = line.substr(begin, end - begin);
+  if (quoted) {
+    if (end >= line.size() || line[end] != line[0]) return std::nullopt;
+    ++end;
+  }
+  string_view rest = line.substr(end);
+  if (rest.starts_with("==")) return Parts{name, rest.substr(2)};
+  const string_view left = trimmed(rest);
+  if (left.starts_with(":") || (left.starts_with("=") && !left.starts_with("=="))) {
+    const string_view value = left.substr(1);
+    // "foo::bar", "a := b"
+    if (value.starts_with(":") || value.starts_with("=")) return std::nullopt;
+    return Parts{name, value};
+  }
+  if (left.starts_with("....") || left.starts_with("... ")) {
+    const std::size_t value = left.find_first_not_of('.');
+    if (value == string_view::npos || left[value] == ':') return std::nullopt;
+    return Parts{name, left.substr(value)};
+  }
+  if (flag) return Parts{name, rest};
+  return std::nullopt;
+}
+
+// A call or an expression is a program's, not a value that somebody set.
+bool code(string_view name, string_view value) {
+  if (name == "if" || name == "else" || name == "for" || name == "while" || name == "try" ||
+      name == "return" || name == "def" || name == "class" || name == "with")
+    return true;
+  const std::size_t call = value.find('(');
+  return call != string_view::npos && call > 0 && of_name(value[call - 1]);
+}
+
+}  // namespace
+
+std::string setting_name(string_view name) {
+  std::string out(name);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::tolower(c));
+  });
+  return out;
+}
+
+std::optional<JobSetting> job_setting(string_view line) {
+  line = trimmed(line);
+  if (line.starts_with("export ")) line = trimmed(line.substr(7));
+  if (line.starts_with("- ")) line = trimmed(line.substr(2));  // an item of a list
+  const bool flag = line.starts_with("--");
+  if (flag) line.remove_prefix(2);
+  const auto parts = parts_of(line, flag);
+  if (!parts || code(parts->name, parts->value)) return std::nullopt;
+  const string_view value = secret(parts->name) ? kNotKept : value_in(parts->value);
+  const bool package = parts->value.data() != nullptr && parts->value.data() > line.data() + 1 &&
+                       parts->value.data()[-1] == '=' && parts->value.data()[-2] == '=';
+  if (package) return JobSetting{"package." + setting_name(parts->name), std::string(value)};
+  if (!flag && upper(parts->name) && !contains(parts->name, '.'))
+    return JobSetting{"env." + std::string(parts->name), std::string(value)};
+  return JobSetting{setting_name(parts->name), std::string(value)};
+}
+
+}  // namespace culprit::ingest

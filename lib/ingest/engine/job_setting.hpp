@@ -1,0 +1,24 @@
+// A setting of a job as people write it: an argument, a key of a configuration, a variable, a
+// version of a package.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace culprit::ingest {
+
+struct JobSetting {
+  std::string name;   // "moe_aux_loss_coeff", "env.NCCL_IB_DISABLE", "package.torch"
+  std::string value;  // without quotes; "" of a flag or a key that stands alone
+};
+
+// One line of a file of settings: "--lr 3e-4 \", "lr: 3.0e-4", "\"lr\": 0.0003,", "export A=b",
+// "torch==2.6.0", "lr ........ 0.0003". Nothing for code. The value of a name that
+// holds a secret is "(not kept)".
+std::optional<JobSetting> job_setting(std::string_view line);
+
+// "--Moe-Aux.Loss" and "moe_aux.loss" are one name.
+std::string setting_name(std::string_view name);
+
+}  // namespace culprit::ingest

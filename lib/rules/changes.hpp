@@ -1,0 +1,21 @@
+// What a setting that changed between two runs may explain: rules/tables/changes.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace culprit::rules {
+
+struct ChangeRule {
+  std::string pattern;  // of the setting's name; * stands for any run
+  std::string label;    // "learning rate"; "" of a setting that no row knows
+  std::vector<std::string> explains;
+  bool known = true;  // false: no row has it
+};
+
+// The row of a setting, "lr" or "env.NCCL_IB_DISABLE": of several the one with most fixed
+// characters. Never fails.
+const ChangeRule& change_rule(std::string_view name);
+
+}  // namespace culprit::rules
