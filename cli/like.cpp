@@ -113,7 +113,7 @@ std::string like_text(const Json& document) {
                        report::visible(row["line"].get_ref<const std::string&>()));
     if (const Json& o = row["outcome"]; o.is_object()) {
       const std::string cause = o["cause"], by = o["by"];
-      out += fmt::format("         {}{}{}\n", o["outcome"].get_ref<const std::string&>(),
+      out += fmt::format("         {}{}{}\n", o["found"].get_ref<const std::string&>(),
                          cause.empty() ? "" : ": " + report::visible(cause),
                          by.empty() ? "" : "  (" + report::visible(by) + ")");
     }

@@ -127,6 +127,22 @@ void check_these(Walk& w, const std::vector<Host>& hosts, const std::vector<std:
   check(v, hosts);
 }
 
+// More than half of the machines do not fail at once for reasons of their own: what was rolled out
+// to all of them last does (Aegis section 5.3, the delivery check).
+bool most_failed(const Case& incident, std::size_t failed) {
+  constexpr std::size_t kFewest = 4;
+  return failed >= kFewest && 2 * failed > incident.all_hosts.size();
+}
+
+void what_they_share(Walk& w, const std::vector<Host>& hosts, const Finding& first) {
+  Verdict& v = w.verdict;
+  answer_instead(v, Action::repair, Precision::candidates, Sureness::possible,
+                 say(Phrase::outcomes_most_failed, hosts.size(), w.incident.all_hosts.size()),
+                 false);
+  v.targets = {{{SubjectKind::config, "last_rollout"}, confidence::kSharedUnnamed, {first.id}}};
+  next(v, NextKind::plan, say(Phrase::take_rollout_back, list(hosts)));
+}
+
 // One of these is at fault. A machine that was to go for a better reason still goes.
 void group_failed(Walk& w, const std::vector<Host>& hosts, const Checked& checked,
                   const Suspects& suspects) {
@@ -189,7 +205,11 @@ void consider_outcomes(Walk& w) {
       who.emplace_back(f->host.value_or(Host()), f);
       hosts.push_back(who.back().first);
     }
-    take_out(w, who, confidence::kCheckFailed, suspects, say(Phrase::outcomes_failed, list(hosts)));
+    if (most_failed(w.incident, hosts.size()))
+      what_they_share(w, hosts, *checked.failed.front());
+    else
+      take_out(w, who, confidence::kCheckFailed, suspects,
+               say(Phrase::outcomes_failed, list(hosts)));
   } else if (one_of.size() == 1) {
     take_out(w, {{*one_of.begin(), checked.one_of.front()}}, confidence::kInAllThatFailed, suspects,
              say(Phrase::outcomes_in_all, *one_of.begin()));

@@ -248,6 +248,7 @@ Named checks_of(const std::vector<Host>& hosts) {
 }
 
 void check(Verdict& v, const std::vector<Host>& hosts) {
+  if (hosts.empty()) return;
   Named named = checks_of(hosts);
   command(v, std::move(named.text), named.left_out);
 }

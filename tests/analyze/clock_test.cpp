@@ -646,6 +646,25 @@ TEST(JobFrame, ARendezvousThatTimedOutIsOutputOfTheJob) {
   EXPECT_EQ(iso_utc(*b.facts.job_start), "2026-03-07T06:30:00Z");
 }
 
+// "2019-05-05 12:00:00 data set built" above the first step is no start of the job.
+TEST(JobFrame, WhatIsDatedDaysBeforeTheFirstStepIsNoStart) {
+  Bundle b;
+  const MemberId log = b.file("out/rank0.log"), other = b.file("out/rank1.log");
+  b.clock(log, "first", iso("2019-05-05T12:00:00Z"));
+  b.clock(log, "last", iso("2026-03-07T09:00:00Z"));
+  b.clock(other, "first", iso("2026-03-07T06:30:00Z"));
+  for (const MemberId member : {log, other}) {
+    ProgressSpan span{.member = member, .rows = 10};
+    span.first.place = span.last.place = {member, 5, 0, 10};
+    span.first.time = iso("2026-03-07T07:00:00Z");
+    span.last.time = iso("2026-03-07T08:30:00Z");
+    b.facts.progress.push_back(span);
+  }
+  b.resolve();
+  ASSERT_TRUE(b.facts.job_start);
+  EXPECT_EQ(iso_utc(*b.facts.job_start), "2026-03-07T06:30:00Z");
+}
+
 TEST(HostClocks, TheTimeServicesWord) {
   Bundle b;
   const MemberId journal = b.file("cx-1/journal.log", "kernel", "cx-1");

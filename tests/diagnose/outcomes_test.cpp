@@ -167,6 +167,14 @@ TEST_F(Outcomes, WhoFailedIsIsolated) {
   EXPECT_EQ(action_, Action::isolate);
 }
 
+// Aegis section 5.3: machines that fail the delivery check together share what was rolled out last.
+TEST_F(Outcomes, WhereMostFailNoneIsIsolated) {
+  EXPECT_EQ(after("task,hosts,outcome\nstress,n0,fail\nstress,n1,fail\nstress,n2,fail\n"
+                  "stress,n3,fail\n"),
+            std::vector<std::string>{});
+  EXPECT_EQ(action_, Action::repair);
+}
+
 TEST_F(Outcomes, AnotherThanTheSuspectFailed) {
   EXPECT_EQ(after("check;host;result\nstress;n2;pass\nstress;n3;2/5\n"),
             (std::vector<std::string>{"n3"}));

@@ -477,8 +477,11 @@ std::set<MemberId> output_of_job(const Facts& facts) {
 
 // The frame of the job: what its own output covers.
 void frame_job_by_output(Facts& facts, const ClockMap& map, const std::set<MemberId>& training) {
+  constexpr Nanoseconds kLongestStart = 24 * kHour;
+  std::vector<Nanoseconds> told;
   const auto frame = [&](std::optional<Nanoseconds> t) {
     if (!t) return;
+    told.push_back(*t);
     facts.job_start = std::min(facts.job_start.value_or(*t), *t);
     facts.job_end = std::max(facts.job_end.value_or(*t), *t);
   };
@@ -496,6 +499,14 @@ void frame_job_by_output(Facts& facts, const ClockMap& map, const std::set<Membe
     frame(p.last.time_ns);
   }
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
+  // What is dated days before the first step tells of data sets and images, and of no start.
+  std::optional<Nanoseconds> step;
+  for (const ProgressSpan& p : facts.progress)
+    if (p.first.time_ns) step = std::min(step.value_or(*p.first.time_ns), *p.first.time_ns);
+  if (!step || *facts.job_start >= *step - kLongestStart) return;
+  facts.job_start = step;
+  for (const Nanoseconds t : told)
+    if (t >= *step - kLongestStart) facts.job_start = std::min(*facts.job_start, t);
 }
 
 // Files of the job's own output that have dated lines; after clocks were mended.

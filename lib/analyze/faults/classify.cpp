@@ -85,7 +85,10 @@ Text fill(const std::string& text, const Signal& s, const Subject& subject) {
     const std::string key = text.substr(i + 1, close - i - 1);
     if (key == "host")
       known(s.host, Phrase::the_host);
-    else if (key == "gpu" || key == "pci") {
+    else if (key == "pci" && (plain.ends_with("card ") || plain.ends_with("device "))) {
+      // No GPU: "device 0000:5e:00.0", "network card 0000:5e:00.0".
+      s.gpu ? void(plain += *s.gpu) : some(Phrase::which_is_named);
+    } else if (key == "gpu" || key == "pci") {
       after("GPU ");
       s.gpu ? void(plain += "GPU " + *s.gpu) : some(Phrase::the_gpu);
     } else if (key == "nic" || key == "device")
