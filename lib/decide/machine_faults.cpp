@@ -218,6 +218,26 @@ static Answer of_whole_machine(Walk& w, const Cause& c, std::size_t gpus) {
   return taken(say(Phrase::class_without_host, f.event_class));
 }
 
+// Another machine whose own kernel tells of a part of it that broke while the job was still
+// failing: what the first machine did does not break a card elsewhere. Several are no two faults.
+static std::vector<const Finding*> second_fault(const Walk& w, const Cause& c) {
+  constexpr Nanoseconds kSame = 15 * kMinute;
+  std::vector<const Finding*> out;
+  std::set<Host> hosts;
+  for (const Excluded& e : w.first.excluded) {
+    const Finding& f = *e.finding;
+    if (e.reason != Exclusion::after_failure || !f.host || !f.start || !c.start ||
+        f.origin != Origin::kernel || f.severity < Severity::critical || f.role != Role::root ||
+        kind_of(f) != CauseKind::machine || *f.start > *c.start + kSame ||
+        !w.incident.of_job(*f.host) || std::ranges::find(c.hosts, *f.host) != c.hosts.end() ||
+        f.event_class == c.findings.front()->event_class ||
+        std::ranges::any_of(f.alerts, [](const Alert& a) { return a.end.has_value(); }))
+      continue;
+    if (hosts.insert(*f.host).second) out.push_back(&f);
+  }
+  return hosts.size() == 1 ? out : std::vector<const Finding*>{};
+}
+
 Answer critical_errors(Walk& w) {
   const Cause* c = w.best(CauseKind::machine);
   if (c == nullptr) {
@@ -287,6 +307,12 @@ Answer critical_errors(Walk& w) {
           after_effects(w) ? say(Phrase::rest_are_consequences) : Text());
   drain(w, c->hosts, f.event_class);
   advise(v, *c);
+  for (const Finding* second : second_fault(w, *c)) {
+    target(v, {SubjectKind::host, *second->host}, second->confidence, {second->id});
+    v.summary += say(Phrase::second_machine_failed, *second->host, inside(second->title),
+                     human_duration(*second->start - *c->start));
+    drain(w, *second->host, second->event_class);
+  }
   return taken(say(Phrase::class_first, f.event_class, list(who), at(c->start)));
 }
 

@@ -41,6 +41,12 @@ Effects effects_asked(const Walk& w) {
   const Verdict& v = w.verdict;
   if (v.symptom == Symptom::nan_value) return {"numerics"};
   if (v.symptom == Symptom::cpu_oom) return {"memory"};
+  // What a run lacks before its first step it was not given. The steps of a log are those of the
+  // run before.
+  const auto& progress = w.incident.last_progress;
+  const bool began = progress ? !w.incident.job_end || *progress + kHour > *w.incident.job_end
+                              : w.incident.last_iteration.value_or(0) > 0;
+  if (w.best(CauseKind::environment) != nullptr && !began) return {"start"};
   if (v.symptom != Symptom::mfu_decline) return {};
   const bool saves = std::ranges::any_of(w.incident.findings, [](const Finding& f) {
     return f.analysis == Analysis::saves && f.outcome == Outcome::fired;

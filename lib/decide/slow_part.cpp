@@ -114,8 +114,8 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
   const Finding* reason = nullptr;
   for (const Finding& f : w.incident.findings)
     if (!f.hearsay && (!named || (f.traits.has(Trait::unequal_work) && !held_down)) &&
-        (held_up_then(f) ||
-         (from_start && f.outcome == Outcome::fired && f.traits.has(Trait::slows_all))) &&
+        (held_up_then(f) || (from_start && f.traits.has(Trait::slows_all) &&
+                             (f.outcome == Outcome::fired || line_of(f).steps_after))) &&
         (reason == nullptr || f.count > reason->count))
       reason = &f;
   if (reason == nullptr) return std::nullopt;

@@ -335,6 +335,28 @@ TEST(EarlierRuns, ATimeOutOfACollectiveEndsARun) {
   EXPECT_EQ(b.earlier(), (std::set<MemberId>{runs[0], runs[1]}));
 }
 
+// Of logs that print no times the steps say which goes on where another ended.
+TEST(EarlierRuns, UndatedStepsThatAnotherLogGoesOnWith) {
+  Runs b;
+  const auto steps = [&](const std::string& path, std::int64_t from, std::int64_t to) {
+    ProgressSpan span{.member = b.file(path), .framework = "fields", .rows = 20};
+    span.first.iteration = from;
+    span.last.iteration = to;
+    span.last.place.line = 20;
+    b.facts.progress.push_back(span);
+    return span.member;
+  };
+  const MemberId was = steps("logs/r3-0.log", 60'001, 61'010);
+  steps("logs/r4-0.log", 61'001, 61'262);
+  EXPECT_EQ(b.earlier(), std::set<MemberId>{was});
+  Runs ranks;
+  std::swap(b.facts.progress, ranks.facts.progress);
+  ranks.file("rank0.log");
+  ranks.file("rank1.log");
+  for (ProgressSpan& p : ranks.facts.progress) p.first.iteration = 1, p.last.iteration = 200;
+  EXPECT_EQ(ranks.earlier(), std::set<MemberId>{});
+}
+
 TEST(EarlierRuns, RotatedLogsRanksAndMachinesAreOneRun) {
   const char *eight = "2026-09-17T20:00:00Z", *nine = "2026-09-17T21:05:00Z",
              *ten = "2026-09-17T22:30:00Z", *end = "2026-09-18T03:36:00Z";

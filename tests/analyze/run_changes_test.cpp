@@ -73,6 +73,17 @@ TEST(RunChanges, RanksOfOneRunAreNoTwoRuns) {
   EXPECT_EQ(b.found(), "");
 }
 
+TEST(RunChanges, TwoConfigurationsThatDifferByANumberInTheirName) {
+  Bundle b;
+  for (const char* run : {"conf/run9.yaml", "conf/run10.yaml"}) {
+    const MemberId file = b.log(run);
+    b.facts.members.back().format = "job-config";
+    b.put(file, "job.optim.lr", run[8] == '9' ? "3e-4" : "3e-3");
+    for (const char* same : {"job.a", "job.b", "job.c"}) b.put(file, same, "1");
+  }
+  EXPECT_EQ(b.found(), "optim.lr was 3e-4 and is 3e-3\n");
+}
+
 TEST(RunChanges, ALogThatTwoRunsWroteTo) {
   Bundle b;
   const MemberId one = b.log("job.out", 100, 400);

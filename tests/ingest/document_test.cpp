@@ -109,7 +109,7 @@ TEST(Detect, OurOwnHeads) {
          "{\n  \"bundle\": {\n    \"bytes\": 1,\n    \"rejected\": 0,\n    \"skipped\": 0,\n"
          "    \"used\": 1\n  }\n}\n",
          "culprit-report", "source"},
-        {"c.yaml", "a: b\n", "configuration", "source"}}) {
+        {"c.yaml", "- a\n- b\nc d e\nf g\n", "configuration", "source"}}) {
     const Detected got = detect({c.path, c.bytes, true});
     EXPECT_EQ(got.format, c.format) << c.path;
     EXPECT_EQ(got.kind, c.kind) << c.path;

@@ -343,7 +343,8 @@ TEST(Versions, ALogThatBeginsWithThem) {
 }
 
 TEST(Versions, NotInConfigurations) {
-  EXPECT_EQ(settings(file("config.yaml", "kernel: rbf\ntorch: true\nepochs: 12\nlr: 0.1\n")), "");
+  EXPECT_EQ(settings(file("config.yaml", "kernel: rbf\ntorch: true\nepochs: 12\nlr: 0.1\n")),
+            "job.kernel=rbf\njob.torch=true\njob.epochs=12\njob.lr=0.1\n");
   EXPECT_EQ(settings(file("out.log",
                           "kernel: NVRM: loading 535.1\ndriver: ok 3\nnccl: 2 rings\n"
                           "step 1\nstep 2\nstep 3\n")),

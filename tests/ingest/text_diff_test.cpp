@@ -70,6 +70,20 @@ TEST(MegatronArguments, EachIsKeptAndATimerIsNone) {
   EXPECT_EQ(out, "job.async_save=False\njob.save_interval=25\n");
 }
 
+TEST(JobConfig, KeysByTheirPath) {
+  const test::Folder folder;
+  folder.write("run41.yaml",
+               "# of run 41\nmodel:\n  moe:\n    aux_loss_coeff: 1.0e-2\n  layers: 32\n"
+               "optim:\n  lr: 3.e-4\n  name: adamw\n");
+  folder.write("pod.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  nodeName: n1\n");
+  std::string out;
+  for (const ConfigRow& r : test::read_folder(folder.path()).configs)
+    if (r.name.starts_with("job.")) out += r.name + "=" + r.value + "\n";
+  EXPECT_EQ(out,
+            "job.model.moe.aux_loss_coeff=1.0e-2\njob.model.layers=32\njob.optim.lr=3.e-4\n"
+            "job.optim.name=adamw\n");
+}
+
 TEST(ExpertLoads, OneThatTakesManyTimesTheUsualInMostLists) {
   const auto said = [](const std::string& lines) {
     const test::Folder folder;

@@ -128,10 +128,31 @@ void leave_undated_runs(Facts& facts, std::span<const OutputSpan> output) {
   }
 }
 
+// Steps without times that go on where those of another log ended: that one tells of the run
+// before. Ranks of one run make the same steps.
+void leave_runs_by_steps(Facts& facts) {
+  constexpr std::int64_t kFurther = 10;
+  const auto undated = [&](const ProgressSpan& p) {
+    return !p.first.time_ns && !p.last.time_ns && p.first.iteration && p.last.iteration &&
+           facts.counts(facts.member(p.member));
+  };
+  for (const ProgressSpan& was : facts.progress) {
+    if (!undated(was)) continue;
+    const std::int64_t middle = (*was.first.iteration + *was.last.iteration + 1) / 2;
+    if (std::ranges::any_of(facts.progress, [&](const ProgressSpan& now) {
+          return now.member != was.member && undated(now) && now.framework == was.framework &&
+                 *now.first.iteration > middle &&
+                 *now.last.iteration > *was.last.iteration + kFurther;
+        }))
+      facts.earlier_output.insert(was.member);
+  }
+}
+
 }  // namespace
 
 void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
   leave_undated_runs(facts, output);
+  leave_runs_by_steps(facts);
   std::map<MemberId, Earlier> earlier;
   if (facts.start_is_known && facts.job_start) {
     for (const OutputSpan& s : output)

@@ -31,6 +31,11 @@ std::size_t machine_of_interface(const std::string& name) {
   return name.size() - end.size();
 }
 
+// "r07", "rail3": racks are called so, too.
+bool rack_or_rail(std::string_view end) {
+  return end.starts_with("rail") || end.find_first_not_of("0123456789", 1) == std::string::npos;
+}
+
 }  // namespace
 
 Host HostNames::canonical(const std::string& name) const {
@@ -41,10 +46,13 @@ Host HostNames::canonical(const std::string& name) const {
   if (const auto it = address_.find(address_with_dashes(small)); it != address_.end())
     return it->second;
   const auto it = domains_.find(small);
-  if (it != domains_.end()) return it->second.size() > 1 ? Host(name) : small;
+  // Where a machine of the shorter name is known, too, it is that one's. "gpu-r07" beside "gpu" may
+  // be a rack's: not if it is a name of its own.
   if (const std::size_t end = machine_of_interface(small);
-      end != std::string::npos && domains_.count(small.substr(0, end)) > 0)
+      end != std::string::npos && domains_.count(small.substr(0, end)) > 0 &&
+      (it == domains_.end() || !rack_or_rail(small.substr(end + 1))))
     return Host(small.substr(0, end));
+  if (it != domains_.end()) return it->second.size() > 1 ? Host(name) : small;
   return small;
 }
 

@@ -31,6 +31,8 @@ StepLines::StepLines(const Facts& facts) {
   for (const ProgressSpan& p : facts.progress)
     if (p.framework != "tqdm" && p.rows > 1 && p.last.place.line > p.first.place.line)
       spans_[p.member].push_back(&p);
+  for (const MemberId member : facts.earlier_output)
+    if (spans_.count(member) > 0) earlier_.insert(member);
 }
 
 bool StepLines::follow(MemberId member, std::uint64_t line,
@@ -42,6 +44,7 @@ bool StepLines::follow(MemberId member, std::uint64_t line,
            *time<*p.last.time_ns + kForeign&& * time> p.first.time_ns.value_or(*p.last.time_ns) -
                kForeign;
   };
+  if (!time && earlier_.count(member) > 0) return true;
   const auto spans = spans_.find(member);
   return spans != spans_.end() &&
          std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {

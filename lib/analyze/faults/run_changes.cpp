@@ -2,11 +2,13 @@
 #include "analyze/faults/run_changes.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "analyze/facts/path_facts.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMostChanges = 40;
 constexpr std::string_view kArgument = "job.", kChange = "change.";
+constexpr std::string_view kConfigFormat = "job-config";
 
 // A value as it stands in the later run, and what it was.
 struct Changed {
@@ -73,6 +76,34 @@ std::optional<std::pair<MemberId, MemberId>> last_two(
   return std::nullopt;
 }
 
+void compare(const Arguments& before, const Arguments& now, Changes& out) {
+  for (const auto& [name, row] : now)
+    if (const auto was = before.find(name);
+        was != before.end() && !same_value(was->second->value, row->value))
+      out.insert_or_assign(name, Changed{was->second->value, row->value, row->place});
+}
+
+// Configurations that lie beside each other under one name but for its numbers, the last two:
+// "run41.yaml", "run42.yaml". Many are of ranks or of a sweep.
+std::optional<std::pair<MemberId, MemberId>> last_two_files(
+    const Facts& facts, const std::map<MemberId, Arguments>& arguments) {
+  constexpr std::size_t kMostFiles = 6, kFewestNames = 4;
+  std::map<std::string, std::vector<MemberId>> alike;
+  for (const auto& [member, names] : arguments) {
+    const MemberRow& m = *facts.member(member);
+    if (m.format == kConfigFormat && names.size() >= kFewestNames)
+      alike[name_without_numbers(m.path)].push_back(member);
+  }
+  for (auto& [name, files] : alike) {
+    if (files.size() < 2 || files.size() > kMostFiles) continue;
+    sort_rows(files, [&](MemberId a, MemberId b) {
+      return strverscmp(facts.member(a)->path.c_str(), facts.member(b)->path.c_str()) < 0;
+    });
+    return std::pair(files[files.size() - 2], files.back());
+  }
+  return std::nullopt;
+}
+
 // What both runs print, with another value. A log that two runs wrote to has both, one behind the
 // other.
 void from_arguments(const Facts& facts, Changes& out) {
@@ -82,17 +113,12 @@ void from_arguments(const Facts& facts, Changes& out) {
     if (!row.name.starts_with(kArgument) || !facts.counts(m)) continue;
     const std::string name = row.name.substr(kArgument.size());
     const ConfigRow*& kept = last[m->id][name];
-    if (kept != nullptr && !same_value(kept->value, row.value))
+    if (kept != nullptr && m->format != kConfigFormat && !same_value(kept->value, row.value))
       out.insert_or_assign(name, Changed{kept->value, row.value, row.place});
     kept = &row;
   }
-  const auto two = last_two(facts, last);
-  if (!two) return;
-  const Arguments& before = last[two->first];
-  for (const auto& [name, row] : last[two->second])
-    if (const auto was = before.find(name);
-        was != before.end() && !same_value(was->second->value, row->value))
-      out.insert_or_assign(name, Changed{was->second->value, row->value, row->place});
+  for (const auto& two : {last_two(facts, last), last_two_files(facts, last)})
+    if (two) compare(last[two->first], last[two->second], out);
 }
 
 Text told(const std::string& label, const Changed& c) {

@@ -109,6 +109,13 @@ std::string setting_name(string_view name) {
 
 std::optional<JobSetting> job_setting(string_view line) {
   line = trimmed(line);
+  if (line.starts_with("ii  ")) {  // dpkg -l
+    line = trimmed(line.substr(4));
+    const string_view name = line.substr(0, line.find_first_of(" :"));
+    const string_view rest = trimmed(line.substr(std::min(line.find(' '), line.size())));
+    if (name.empty() || rest.empty()) return std::nullopt;
+    return JobSetting{"package." + setting_name(name), std::string(rest.substr(0, rest.find(' ')))};
+  }
   if (line.starts_with("export ")) line = trimmed(line.substr(7));
   if (line.starts_with("- ")) line = trimmed(line.substr(2));  // an item of a list
   const bool flag = line.starts_with("--");

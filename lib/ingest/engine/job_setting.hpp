@@ -14,8 +14,8 @@ struct JobSetting {
 };
 
 // One line of a file of settings: "--lr 3e-4 \", "lr: 3.0e-4", "\"lr\": 0.0003,", "export A=b",
-// "torch==2.6.0", "lr ........ 0.0003". Nothing for code. The value of a name that
-// holds a secret is "(not kept)".
+// "torch==2.6.0", "lr ........ 0.0003", "ii  libnccl2  2.23.4-1  amd64". Nothing for code. The
+// value of a name that holds a secret is "(not kept)".
 std::optional<JobSetting> job_setting(std::string_view line);
 
 // "--Moe-Aux.Loss" and "moe_aux.loss" are one name.

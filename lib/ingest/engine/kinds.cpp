@@ -448,8 +448,8 @@ extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kDcgmDiagJson, kDigestTable, kTestedDevices, kEnvironment, kLsmod, kModinfo,
-    kMeasuredRates, kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kTextDiff,
-    kVersions, kWiring;
+    kMeasuredRates, kPackages, kSysctl, kHostWords, kBootList, kOutcomes, kPodsYaml, kJobConfig,
+    kTextDiff, kVersions, kWiring;
 
 namespace {
 constexpr const RecordText* kRecordTexts[] = {
@@ -464,7 +464,8 @@ constexpr const Document* kDocuments[] = {
     &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,    &kWandbSummary,
     &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,   &kModinfo,
     &kLsmod,          &kPackages,           &kVersions,          &kSysctl,        &kHostWords,
-    &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates, &kTextDiff};
+    &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates, &kTextDiff,
+    &kJobConfig};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }
