@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/confidence.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::decide {
 
@@ -37,6 +38,11 @@ bool since_a_start(const Walk& w, const SlowFacts& slow) {
          std::ranges::any_of(h.failures, [&](const PastFailure& p) { return near(p.furthest); });
 }
 
+// "ranks 1,4,7": of one machine they would be its.
+bool of_many_machines(const Subject& subject) {
+  return subject.kind == SubjectKind::group && subject.id.starts_with("ranks ");
+}
+
 Effects effects_asked(const Walk& w) {
   const Verdict& v = w.verdict;
   if (v.symptom == Symptom::nan_value) return {"numerics"};
@@ -53,10 +59,18 @@ Effects effects_asked(const Walk& w) {
   });
   const Finding* slow = lasting_slowness(w);
   if (slow == nullptr) return saves ? Effects{"checkpoint"} : Effects{};
-  // Work grows apart as a model learns.
-  if (slow_of(*slow).grown != kUnequalLoad && !since_a_start(w, slow_of(*slow))) return {};
+  const std::string& grown = slow_of(*slow).grown;
+  // Ranks of many machines have more to do than others: by what they are given.
+  if (of_many_machines(slow->subject)) return {"data", "unequal load"};
+  // Who has most to do computes longest, and timers of all ranks show the longest. Work grows apart
+  // as a model learns.
+  const bool computes = grown == rules::name(rules::StepPart::compute);
+  if (grown == kUnequalLoad || (computes && !since_a_start(w, slow_of(*slow))))
+    return {"unequal load"};
+  if (!since_a_start(w, slow_of(*slow))) return {};
+  if (computes) return {grown, "unequal load"};
   // Its part grew for all, or nothing tells the parts apart.
-  if (!slow_of(*slow).grown.empty()) return {slow_of(*slow).grown};
+  if (!grown.empty()) return {grown};
   return {"communication", "data", "checkpoint", "compute", "host", "unequal load"};
 }
 
@@ -69,6 +83,7 @@ bool explains(const Finding& change, const Effects& effects) {
 // A machine, a part of one, or what several share: the change is beside it.
 bool accuses(const Verdict& v) {
   return std::ranges::any_of(v.targets, [](const Target& t) {
+    if (of_many_machines(t.subject)) return false;
     return t.subject.kind != SubjectKind::job && t.subject.kind != SubjectKind::config &&
            t.subject.kind != SubjectKind::rank && t.subject.kind != SubjectKind::code &&
            !(t.subject.kind == SubjectKind::storage && t.subject.id == "checkpoints");

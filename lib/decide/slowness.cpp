@@ -230,7 +230,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   const Finding& f = *odd.front();
   const Host& host = f.hosts.front();
   const auto* setting = std::get_if<SettingFacts>(&f.facts);  // null: its kernel's word
-  if (!w.incident.of_job(host)) return std::nullopt;
+  if (!std::ranges::all_of(f.hosts, [&](const Host& one) { return w.incident.of_job(one); }))
+    return std::nullopt;
   const bool trained_down = trained_down_alone(w, odd);
   const Agreement others = agreement(w, host, trained_down);
   if (ended_well(w) || others.contradicted) {
@@ -252,14 +253,16 @@ std::optional<Answer> slow_setting(Walk& w) {
   v.action = relief_of_setting(f, sure || trained_down);
   v.precision = sure || trained_down ? Precision::exact : Precision::candidates;
   v.symptom = Symptom::mfu_decline;
-  target(v, {SubjectKind::host, host}, confidence, because);
+  for (const Host& one : f.hosts) target(v, {SubjectKind::host, one}, confidence, because);
   target(v, f.subject, confidence, {f.id});
-  v.summary =
-      setting == nullptr
-          ? say(sure ? Phrase::host_has_slower_device : Phrase::host_may_have_slower_device, host,
-                inside(f.title))
-          : say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting, host,
-                setting->label, setting->value);
+  v.summary = setting == nullptr
+                  ? say(sure ? Phrase::host_has_slower_device : Phrase::host_may_have_slower_device,
+                        host, inside(f.title))
+                  : say(f.hosts.size() > 1 ? (sure ? Phrase::hosts_have_slower_setting
+                                                   : Phrase::hosts_may_have_slower_setting)
+                        : sure             ? Phrase::host_has_slower_setting
+                                           : Phrase::host_may_have_slower_setting,
+                        list(f.hosts), setting->label, setting->value);
   if (others.steps != nullptr)
     v.summary += say(Phrase::and_its_steps, outlier_name(*others.steps),
                      slow_of(*others.steps).reason, slow_of(*others.steps).factor);
@@ -319,6 +322,15 @@ std::optional<Answer> slow_saves(Walk& w) {
   });
   if (saves == w.incident.findings.end() || ended_well(w)) return std::nullopt;
   Verdict& v = w.verdict;
+  if (slow_of(*saves).grown.empty()) {
+    // Evaluation, a suspension, an operator: nothing tells what it waited for.
+    v.action = Action::investigate;
+    v.precision = Precision::candidates;
+    v.symptom = saves->symptom;
+    v.summary = say(Phrase::stands_between_steps, saves->why, price(*saves));
+    next(v, NextKind::collect, say(Phrase::collect_stacks_in_pause));
+    return taken(saves->why);
+  }
   const std::vector<Host>& servers = w.incident.storage_servers;
   // That a job saves often is no fault of the server, unless it tells of one.
   const bool often = slow_of(*saves).share > 0;

@@ -629,7 +629,12 @@ std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Fac
   std::vector<double> steps;
   for (const double ms : pace.steps.ms)
     if (ms > 0) steps.push_back(ms);
-  return analyze::slow_saves(facts, told, steps.empty() ? 0 : median_of(std::move(steps)));
+  std::vector<Finding> out =
+      analyze::slow_saves(facts, told, steps.empty() ? 0 : median_of(std::move(steps)));
+  if (out.empty())
+    if (const auto between = analyze::between_steps(pace.steps, pace.checkpoints))
+      out = analyze::pauses_between(facts, pace.steps, *between);
+  return out;
 }
 
 std::vector<Finding> growth_of(const store::Database& db, const analyze::Facts& facts) {

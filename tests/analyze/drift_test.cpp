@@ -98,6 +98,33 @@ TEST(Drift, OneHostOrNothing) {
   EXPECT_EQ(two[0].outcome, Outcome::ruled_out);
 }
 
+bool slows(const Bundle& b) { return std::get<SettingFacts>(b.findings().at(0).facts).slows; }
+
+// A machine has ports of several rates: each is held against the same port elsewhere.
+TEST(Drift, APortIsComparedWithTheSamePortOfOthers) {
+  const auto ports = [](const char* odd) {
+    Bundle b;
+    for (int h = 0; h < 5; ++h)
+      for (const char* port : {"mlx5_0", "mlx5_1", "eth0"})
+        b.say("n" + std::to_string(h), "nic.rate[" + std::string(port) + "]",
+              std::string_view(port) == "eth0"          ? "100"
+              : h == 4 && std::string(port) == "mlx5_1" ? odd
+                                                        : "400");
+    return b;
+  };
+  EXPECT_TRUE(slows(ports("200")));
+  EXPECT_FALSE(slows(ports("800")));
+}
+
+// Two of many that were installed alike; a part of two machines is a second crowd.
+TEST(Drift, AFewHostsWithASlowerSetting) {
+  EXPECT_TRUE(slows(Bundle()
+                        .each(0, 14, "cpu.governor", "performance")
+                        .each(14, 16, "cpu.governor", "powersave")));
+  EXPECT_FALSE(slows(
+      Bundle().each(0, 4, "cpu.governor", "performance").each(4, 6, "cpu.governor", "powersave")));
+}
+
 TEST(Drift, OneGpuOfAHostIsNamedAndTheirNumberDoesNotCount) {
   Bundle b;
   for (int h = 0; h < 4; ++h)

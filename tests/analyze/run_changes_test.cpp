@@ -51,8 +51,10 @@ TEST(RunChanges, OfADiffThoseThatMayExplainFirst) {
   b.put(diff, "change.env.NCCL_IB_DISABLE", "1", "");
   b.put(diff, "change.memory", "", "900Gi");
   EXPECT_EQ(b.found(),
-            "env.NCCL_IB_DISABLE was not set and is 1\nlr was 0.0003 and is 0.003\n"
-            "memory was 900Gi and is not set any more\nfrobnicate was 1 and is 2\n");
+            "setting of communication (env.NCCL_IB_DISABLE) was not set and is 1\n"
+            "learning rate (lr) was 0.0003 and is 0.003\n"
+            "limit of memory (memory) was 900Gi and is not set any more\n"
+            "frobnicate was 1 and is 2\n");
 }
 
 TEST(RunChanges, ArgumentsOfTheLastRunAndTheOneBeforeIt) {
@@ -62,7 +64,7 @@ TEST(RunChanges, ArgumentsOfTheLastRunAndTheOneBeforeIt) {
   b.put(one, "job.lr", "3e-4");
   b.put(two, "job.save_interval", "25");
   b.put(two, "job.lr", "0.0003");
-  EXPECT_EQ(b.found(), "save_interval was 500 and is 25\n");
+  EXPECT_EQ(b.found(), "saving of checkpoints (save_interval) was 500 and is 25\n");
 }
 
 TEST(RunChanges, RanksOfOneRunAreNoTwoRuns) {
@@ -81,7 +83,7 @@ TEST(RunChanges, TwoConfigurationsThatDifferByANumberInTheirName) {
     b.put(file, "job.optim.lr", run[8] == '9' ? "3e-4" : "3e-3");
     for (const char* same : {"job.a", "job.b", "job.c"}) b.put(file, same, "1");
   }
-  EXPECT_EQ(b.found(), "optim.lr was 3e-4 and is 3e-3\n");
+  EXPECT_EQ(b.found(), "learning rate (optim.lr) was 3e-4 and is 3e-3\n");
 }
 
 TEST(RunChanges, ALogThatTwoRunsWroteTo) {
@@ -89,7 +91,7 @@ TEST(RunChanges, ALogThatTwoRunsWroteTo) {
   const MemberId one = b.log("job.out", 100, 400);
   b.put(one, "job.micro_batch_size", "1");
   b.put(one, "job.micro_batch_size", "2");
-  EXPECT_EQ(b.found(), "micro_batch_size was 1 and is 2\n");
+  EXPECT_EQ(b.found(), "batch size (micro_batch_size) was 1 and is 2\n");
 }
 
 TEST(RunChanges, AnotherJobsFileSaysNothing) {

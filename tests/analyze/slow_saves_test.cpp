@@ -1,4 +1,5 @@
-// Saves of checkpoints: longer from one save on, or only now and then.
+// Saves of checkpoints: longer from one save on, or only now and then; and time between steps that
+// are as quick as ever.
 #include "analyze/pace/slow_saves.hpp"
 
 #include <gtest/gtest.h>
@@ -42,6 +43,48 @@ TEST(SlowSaves, AThirdOfTheTimeIsTooMuchAndATenthIsNot) {
 }
 
 TEST(SlowSaves, ThreeSavesAreTooFew) { EXPECT_TRUE(findings({40, 640, 650}).empty()); }
+
+// Steps of one second; behind each `every` the job stands for `pause` seconds.
+JobSteps steps_with_pauses(int rows, int every, double pause) {
+  JobSteps out;
+  Nanoseconds now = 1'700'000'000 * kSecond;
+  for (int i = 0; i < rows; ++i) {
+    now += kSecond;
+    if (i > 0 && i % every == 0) now += static_cast<Nanoseconds>(pause * 1e9);
+    out.iteration.push_back(i);
+    out.time.push_back(now);
+    out.ms.push_back(1000);
+    out.loss.push_back(2);
+    out.grad_norm.push_back(1);
+    out.not_a_number.push_back(0);
+    out.attempt.push_back(0);
+    out.place.push_back({1, static_cast<std::uint64_t>(i) + 1, 0, 10});
+  }
+  return out;
+}
+
+TEST(BetweenSteps, AThirdOfTheTimeInSavesOfEachFiftySteps) {
+  const JobSteps job = steps_with_pauses(600, 50, 25);
+  std::vector<JobCheckpoint> saves;
+  for (std::size_t i = 49; i < 600; i += 50)
+    saves.push_back({CheckpointEvent::saved, static_cast<std::int64_t>(i), i});
+  const auto found = between_steps(job, saves);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->pauses, 11u);
+  EXPECT_EQ(found->saves, 11u);
+  EXPECT_EQ(found->every, 50);
+  EXPECT_NEAR(found->pause_ms, 25'000, 1);
+  EXPECT_NEAR(found->share, 275.0 / (599 + 275), 1e-9);
+  EXPECT_EQ(between_steps(job, {})->saves, 0u);
+}
+
+TEST(BetweenSteps, FewOrShortPausesAreNone) {
+  EXPECT_FALSE(between_steps(steps_with_pauses(600, 50, 5), {})) << "a tenth of the time";
+  EXPECT_FALSE(between_steps(steps_with_pauses(600, 400, 9'000), {})) << "one pause is a restart";
+  JobSteps timed = steps_with_pauses(600, 50, 25);
+  timed.from_times = true;
+  EXPECT_FALSE(between_steps(timed, {})) << "durations that are distances tell of no pause";
+}
 
 }  // namespace
 }  // namespace culprit::analyze

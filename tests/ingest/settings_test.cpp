@@ -49,6 +49,27 @@ TEST(SmiSettings, FieldsOfEachGpuUnderTheirHeading) {
   EXPECT_EQ(rows.configs[6].place.line, 14u);
 }
 
+TEST(SmiProcesses, ProgramsThatHoldEachGpu) {
+  EXPECT_EQ(settings(file("nvidia-smi.txt",
+                          "+-----------------------------------------------------------------+\n"
+                          "| Processes:                                                      |\n"
+                          "|  GPU   GI   CI        PID   Type   Process name      GPU Memory |\n"
+                          "|        ID   ID                                       Usage      |\n"
+                          "|=================================================================|\n"
+                          "|    0   N/A  N/A     15414      C   /opt/venv/bin/python3 639MiB |\n"
+                          "|    1   N/A  N/A     90211      C   python3             29680MiB |\n"
+                          "|    1   N/A  N/A     15364      C   /opt/venv/bin/python3 451MiB |\n"
+                          "|    1   N/A  N/A      2211      G   /usr/lib/xorg/Xorg       4MiB |\n"
+                          "+-----------------------------------------------------------------+\n")),
+            "gpu.program[0]=python3\ngpu.program[1]=python3 python3\n");
+}
+
+TEST(CpuFrequency, TheGovernorAsPeoplePrintIt) {
+  EXPECT_EQ(settings(file("freq.txt", "n1 | CHANGED | rc=0 >>\ngovernor: powersave\n")),
+            "cpu.governor=powersave\n");
+  EXPECT_EQ(settings(file("freq.txt", "governor: elected by the shareholders\n")), "");
+}
+
 TEST(SmiSettings, NotInOtherTexts) {
   EXPECT_EQ(settings(file("train.log",
                           "step 1\n    Persistence Mode                      : Enabled\nstep 2\n")),

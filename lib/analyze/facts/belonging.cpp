@@ -210,6 +210,15 @@ void place_members(Facts& facts) {
     folders.insert(folder_of(m.path));
     names.insert(name_without_numbers(m.path));
   }
+  // Another run of the same program, on machines of its own: its log has the name of the job's but
+  // for the numbers, and makes steps as that does.
+  std::set<MemberId> steps;
+  for (const ProgressSpan& p : facts.progress) steps.insert(p.member);
+  for (const ProgressSpan& p : facts.progress_elsewhere) steps.insert(p.member);
+  for (MemberRow& m : facts.members)
+    if (m.belonging == Belonging::another && others.count(m.id) == 0 && steps.count(m.id) > 0 &&
+        names.count(name_without_numbers(m.path)) > 0)
+      m.belonging = Belonging::job;
   // At the top of a bundle lies whatever was at hand; in one folder, what belongs together.
   folders.erase("");
   for (MemberRow& m : facts.members) {

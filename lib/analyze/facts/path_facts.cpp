@@ -564,6 +564,8 @@ void hosts_from_siblings(std::vector<MemberRow>& members) {
 
 std::string name_without_numbers(std::string_view name) {
   std::string out;
+  for (const std::string_view packed : {".gz", ".zst", ".xz", ".bz2"})
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
   for (const char c : name)
     if (c < '0' || c > '9')
       out += c;

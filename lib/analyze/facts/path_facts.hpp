@@ -36,7 +36,7 @@ void strip_wrapper(std::vector<MemberRow>& members);
 // machines.
 void hosts_from_siblings(std::vector<MemberRow>& members);
 
-// "ray/driver_20250917.log" -> "ray/driver_#.log"
+// "ray/driver_20250917.log" -> "ray/driver_#.log"; whether it is compressed is no part of a name.
 std::string name_without_numbers(std::string_view name);
 
 // Named as a job's output is: "console.txt", "train_0.log", "slurm-4711.out".

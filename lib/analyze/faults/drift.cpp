@@ -75,6 +75,25 @@ std::string usual_of_devices(const std::map<Host, Said>& hosts) {
   return {};
 }
 
+// What the device of that name has on the other hosts, all of three or more alike: of ports of
+// several kinds each is compared with its own. Empty where they do not agree.
+std::string usual_of_same_device(const std::map<Host, Said>& hosts, const Host& odd,
+                                 const std::string& device) {
+  constexpr std::size_t kFewestHosts = 3;
+  std::string usual;
+  std::size_t agree = 0;
+  for (const auto& [host, said] : hosts) {
+    if (host == odd) continue;
+    for (const auto& [key, devices] : said.devices) {
+      if (devices.count(device) == 0) continue;
+      if (agree > 0 && key != usual) return {};
+      usual = key;
+      ++agree;
+    }
+  }
+  return agree >= kFewestHosts ? usual : std::string();
+}
+
 DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map<Host, Said>& hosts,
                   const DriftParams& params) {
   DriftItem item{.name = std::move(name), .rule = &rule};
@@ -144,6 +163,12 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
       value.places.push_back(
           hosts.at(host).first.at(odd == signature.end() ? signature.front() : *odd).second);
     item.values.push_back(std::move(value));
+  }
+  if (item.state == DriftState::differs && item.values.size() == 2 &&
+      item.values[1].hosts.size() == 1 && !item.values[1].devices.empty()) {
+    const Host& odd = item.values[1].hosts.front();
+    item.usual_of_device =
+        usual_of_same_device(hosts, odd, item.values[1].devices.front().substr(odd.size() + 1));
   }
   return item;
 }
@@ -234,19 +259,29 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
 namespace {
 
 // Whether one host alone has another value, and a slower one: at most that share of the others'.
+// One host; of a setting that somebody sets back a few are no other than one: they were installed
+// alike.
+bool few_hosts(const DriftItem& item) {
+  const std::size_t odd = item.values[1].hosts.size();
+  const bool set = item.rule->entity == "host" || item.rule->set_by_command;
+  return odd == 1 || (set && odd <= 3 && item.values[0].hosts.size() >= 4 * odd);
+}
+
 bool slower_alone(const DriftItem& item, double share) {
   const std::string& slower = item.rule->slower;
   if (slower.empty() || item.state != DriftState::differs || item.values.size() != 2 ||
-      item.values[1].hosts.size() != 1 || (item.values[0].hosts.size() < 2 && !item.by_devices))
+      !few_hosts(item) || (item.values[0].hosts.size() < 2 && !item.by_devices))
     return false;
   const std::string& odd = item.values[1].places.front().value;
   const std::string& usual = item.values[0].value;
   if (slower == "unlike") return true;
   if (slower == "more words") return std::ranges::count(odd, ' ') > std::ranges::count(usual, ' ');
   if (slower != "lower" && slower != "higher") return odd == slower;
-  // Of GPUs or ports of several kinds in one machine no single number is the usual one.
-  if (usual.find(" | ") != std::string::npos) return false;
-  const double theirs = std::strtod(usual.c_str(), nullptr);
+  // Of GPUs or ports of several kinds in one machine no single number is the usual one, but that of
+  // the same device elsewhere.
+  const bool kinds = usual.find(" | ") != std::string::npos;
+  if (kinds && item.usual_of_device.empty()) return false;
+  const double theirs = std::strtod((kinds ? item.usual_of_device : usual).c_str(), nullptr);
   const double own = std::strtod(odd.c_str(), nullptr);
   return slower == "lower" ? own > 0 && own <= share * theirs : theirs <= share * own;
 }

@@ -46,6 +46,7 @@ struct DriftItem {
   std::vector<DriftValue> values = {};  // most hosts first, then by value
   std::vector<Host> missing =
       {};  // hosts that have other settings of this kind of source, and not this one; sorted
+  std::string usual_of_device = {};  // of the one host that differs: what its device has elsewhere
 };
 
 struct DriftReport {

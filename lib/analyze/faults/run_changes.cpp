@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "analyze/facts/path_facts.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -19,6 +21,7 @@ namespace culprit::analyze {
 namespace {
 
 constexpr std::size_t kMostChanges = 40;
+constexpr std::size_t kMostOfList = 1000;
 constexpr std::string_view kArgument = "job.", kChange = "change.";
 constexpr std::string_view kConfigFormat = "job-config";
 
@@ -29,8 +32,8 @@ struct Changed {
 };
 using Changes = std::map<std::string, Changed>;  // by name
 
-// Arguments as a log prints them last.
-using Arguments = std::map<std::string, const ConfigRow*>;
+// By name: the argument as a log prints it last, or all values that a list in a configuration has.
+using Arguments = std::map<std::string, std::vector<const ConfigRow*>>;
 
 void from_diffs(const Facts& facts, Changes& out) {
   for (const ConfigRow& row : facts.configs) {
@@ -39,7 +42,7 @@ void from_diffs(const Facts& facts, Changes& out) {
     if (!facts.counts(m)) continue;
     const std::string name = row.name.substr(kChange.size());
     // Of several files that changed each is told.
-    out.try_emplace(name == "code" ? name + " " + row.value : name,
+    out.try_emplace(name == "code" || name == "file" ? name + " " + row.value : name,
                     Changed{*row.before, row.value, row.place});
   }
 }
@@ -76,11 +79,34 @@ std::optional<std::pair<MemberId, MemberId>> last_two(
   return std::nullopt;
 }
 
+// Those of `all` that none of `others` equals.
+std::vector<const ConfigRow*> without(const std::vector<const ConfigRow*>& all,
+                                      const std::vector<const ConfigRow*>& others) {
+  std::vector<const ConfigRow*> out;
+  for (const ConfigRow* row : all)
+    if (std::ranges::none_of(others,
+                             [&](const ConfigRow* o) { return same_value(o->value, row->value); }))
+      out.push_back(row);
+  return out;
+}
+
+std::string first_values(const std::vector<const ConfigRow*>& rows) {
+  constexpr std::size_t kMostValues = 3;
+  std::string out;
+  for (std::size_t i = 0; i < rows.size() && i < kMostValues; ++i)
+    out += (i == 0 ? "" : ", ") + rows[i]->value;
+  return rows.size() > kMostValues ? out + ", ..." : out;
+}
+
 void compare(const Arguments& before, const Arguments& now, Changes& out) {
-  for (const auto& [name, row] : now)
-    if (const auto was = before.find(name);
-        was != before.end() && !same_value(was->second->value, row->value))
-      out.insert_or_assign(name, Changed{was->second->value, row->value, row->place});
+  for (const auto& [name, rows] : now) {
+    const auto was = before.find(name);
+    if (was == before.end()) continue;
+    const auto gone = without(was->second, rows), came = without(rows, was->second);
+    if (gone.empty() && came.empty()) continue;
+    out.insert_or_assign(name, Changed{first_values(gone), first_values(came),
+                                       (came.empty() ? rows : came).front()->place});
+  }
 }
 
 // Configurations that lie beside each other under one name but for its numbers, the last two:
@@ -112,13 +138,22 @@ void from_arguments(const Facts& facts, Changes& out) {
     const MemberRow* m = facts.member(row.place.member);
     if (!row.name.starts_with(kArgument) || !facts.counts(m)) continue;
     const std::string name = row.name.substr(kArgument.size());
-    const ConfigRow*& kept = last[m->id][name];
-    if (kept != nullptr && m->format != kConfigFormat && !same_value(kept->value, row.value))
-      out.insert_or_assign(name, Changed{kept->value, row.value, row.place});
-    kept = &row;
+    std::vector<const ConfigRow*>& kept = last[m->id][name];
+    if (m->format == kConfigFormat || kept.empty()) {
+      if (kept.size() < kMostOfList) kept.push_back(&row);
+      continue;
+    }
+    if (!same_value(kept.front()->value, row.value))
+      out.insert_or_assign(name, Changed{kept.front()->value, row.value, row.place});
+    kept.front() = &row;
   }
   for (const auto& two : {last_two(facts, last), last_two_files(facts, last)})
     if (two) compare(last[two->first], last[two->second], out);
+}
+
+// "CPU limit of a task (limits.cpu)"; a name that says it alone stands alone.
+std::string called(const std::string& name, const rules::ChangeRule& rule) {
+  return rule.label.empty() ? name : fmt::format("{} ({})", rule.label, name);
 }
 
 Text told(const std::string& label, const Changed& c) {
@@ -135,8 +170,9 @@ std::vector<Finding> run_changes(const Facts& facts) {
   from_arguments(facts, changes);
   std::vector<Finding> out;
   for (const auto& [key, c] : changes) {
-    const bool code = key.starts_with("code ");
-    const std::string name = code ? "code" : key;
+    // "code train.py" is code, "file mix_v3.json" what a file of that name is.
+    const bool code = key.starts_with("code ") || key.starts_with("file ");
+    const std::string name = key.starts_with("code ") ? "code" : code ? key.substr(5) : key;
     const rules::ChangeRule& rule = rules::change_rule(name);
     if (rule.known && rule.explains.empty()) continue;
     Finding f{.id = "changes/" + key,
@@ -148,7 +184,7 @@ std::vector<Finding> run_changes(const Facts& facts) {
               .role = Role::confirmation,
               .scope = Scope::job_wide,
               .confidence = confidence::kSettingChanged,
-              .why = code ? say(Phrase::code_changed, c.after) : told(name, c),
+              .why = code ? say(Phrase::code_changed, c.after) : told(called(name, rule), c),
               .title = say(Phrase::setting_changed, rule.label.empty() ? name : rule.label)};
     f.evidence.push_back(facts.evidence(c.place, ""));
     f.facts = ChangeFacts{rule.label, name, c.before, c.after, rule.explains};

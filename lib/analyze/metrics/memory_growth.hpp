@@ -2,6 +2,7 @@
 // an end for want of memory that the program makes from one that a limit makes.
 #pragma once
 
+#include <span>
 #include <functional>
 #include <vector>
 

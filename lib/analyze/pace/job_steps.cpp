@@ -171,8 +171,13 @@ std::vector<MemberId> step_logs(const Facts& facts) {
           if (of_earlier_run(c.member->path) != of_earlier_run(other.member->path)) return true;
           if (c.member->attempt && other.member->attempt)
             return *c.member->attempt != *other.member->attempt;
-          return c.member->rank == other.member->rank && c.member->host == other.member->host &&
-                 counts_on(*c.span, *other.span);
+          // A run that goes on elsewhere has other machines, or pods of other names.
+          const auto earlier = [&](const Candidate& one) {
+            return facts.earlier_output.count(one.member->id) > 0;
+          };
+          return counts_on(*c.span, *other.span) &&
+                 ((c.member->rank == other.member->rank && c.member->host == other.member->host) ||
+                  earlier(c) != earlier(other));
         });
     if (!another_time) continue;
     chosen.push_back(c);

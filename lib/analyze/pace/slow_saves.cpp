@@ -137,4 +137,29 @@ std::vector<Finding> slow_saves(const Facts& facts, std::span<const SaveTimes> t
   return {std::move(f)};
 }
 
+std::vector<Finding> pauses_between(const Facts& facts, const JobSteps& steps,
+                                    const BetweenSteps& between) {
+  const bool saves = 2 * between.saves >= between.pauses && between.pauses > 1;
+  SlowFacts slow{.first = steps.iteration[between.first],
+                 .last = steps.iteration[between.last],
+                 .level_ms = between.pause_ms,
+                 .cost_s = between.total_ms / 1e3,
+                 .share = between.share};
+  if (saves) slow.grown = rules::name(rules::StepPart::checkpoint);
+  Finding f = saves ? finding_of_saves("frequent_saves",
+                                       say(Phrase::saves_take_share, between.pause_ms / 1e3,
+                                           between.every, 100 * between.share),
+                                       say(Phrase::frequent_saves), slow)
+                    : finding_of_saves("between_steps",
+                                       say(Phrase::pauses_take_share, between.pauses,
+                                           between.pause_ms / 1e3, 100 * between.share),
+                                       say(Phrase::between_steps), slow);
+  f.count = between.pauses;
+  f.start = steps.time[between.first] - static_cast<Nanoseconds>(between.pause_ms * 1e6);
+  f.end = steps.time[between.last];
+  for (const std::size_t row : {between.first - 1, between.first})
+    f.evidence.push_back(facts.evidence(steps.place[row], ""));
+  return {std::move(f)};
+}
+
 }  // namespace culprit::analyze

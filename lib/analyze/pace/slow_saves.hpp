@@ -7,6 +7,7 @@
 
 #include "analyze/facts/facts.hpp"
 #include "model/finding.hpp"
+#include "analyze/pace/between_steps.hpp"
 #include "model/series.hpp"
 
 namespace culprit::analyze {
@@ -23,5 +24,10 @@ struct SaveTimes {
 // known.
 std::vector<Finding> slow_saves(const Facts& facts, std::span<const SaveTimes> told,
                                 double step_ms);
+
+// What lies between the steps, where timers tell nothing of saves: "frequent_saves" where a
+// checkpoint was written in most pauses, else "between_steps".
+std::vector<Finding> pauses_between(const Facts& facts, const JobSteps& steps,
+                                    const BetweenSteps& between);
 
 }  // namespace culprit::analyze

@@ -116,6 +116,8 @@ std::optional<JobSetting> job_setting(string_view line) {
     if (name.empty() || rest.empty()) return std::nullopt;
     return JobSetting{"package." + setting_name(name), std::string(rest.substr(0, rest.find(' ')))};
   }
+  if (line.starts_with("FROM "))  // of a Dockerfile
+    return JobSetting{"image", std::string(value_in(line.substr(5)))};
   if (line.starts_with("export ")) line = trimmed(line.substr(7));
   if (line.starts_with("- ")) line = trimmed(line.substr(2));  // an item of a list
   const bool flag = line.starts_with("--");

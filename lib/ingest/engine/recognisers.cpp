@@ -14,10 +14,10 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
     kStartMark, kEpochSteps, kVerl, kStepJson, kExpertLoads;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
-extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
-    kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname, kSmiSettings,
-    kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames, kKubectlTop, kSinfo,
-    kKubernetesConditions, kSwitchPorts, kSwitchMtus, kLabelledRows;
+extern const Recogniser kSmiHeading, kSmiProcesses, kSmiList, kEccHistory, kNicHeading, kDriver,
+    kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname,
+    kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
+    kKubectlTop, kSinfo, kKubernetesConditions, kSwitchPorts, kSwitchMtus, kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
@@ -64,6 +64,7 @@ constexpr const Recogniser* kAll[] = {
     &kStartMark,
     &kExpertLoads,
     &kSmiHeading,
+    &kSmiProcesses,
     &kSmiList,
     &kEccHistory,
     &kNicHeading,

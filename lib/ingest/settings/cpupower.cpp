@@ -17,6 +17,8 @@ Outcome read_cpupower(const TextLine& line, Reading& reading) {
       {"cpu.governor", R"re(^\s*The governor "(\w+)" may decide)re"},
       {"cpu.governor",
        R"(scaling_governor\b.*?[^\w-](performance|powersave|ondemand|conservative|schedutil|userspace)(?:[^\w-]|$))"},
+      {"cpu.governor",
+       R"re((?i)^\s*(?:(?:current |cpu )?(?:cpu)?freq(?:uency)? |cpu )?governor ?[:=] ?"?(performance|powersave|ondemand|conservative|schedutil|userspace)"?\s*$)re"},
       {"cpu.hardware_limits", R"(^\s*hardware limits: (\S+ [MG]Hz - \S+ [MG]Hz))"},
       {"cpu.driver", R"(^\s*driver: ((?:intel|amd|acpi|cppc)[\w-]+)\s*$)"}};
   for (const Field& field : kFields) {
@@ -29,8 +31,8 @@ Outcome read_cpupower(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kCpupowerWords[] = {
-    "The governor \"", "scaling_governor", "hardware limits: ", "driver: intel",
-    "driver: amd",     "driver: acpi",     "driver: cppc"};
+    "The governor \"",   "scaling_governor", "governor: ",  "governor=",    "governor = ",
+    "hardware limits: ", "driver: intel",    "driver: amd", "driver: acpi", "driver: cppc"};
 
 }  // namespace
 

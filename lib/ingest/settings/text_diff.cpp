@@ -164,10 +164,19 @@ class Diff {
                                 .before = std::move(before)});
   }
 
+  // A program is code; of another file (a list of data, a switch's configuration) its name says
+  // what it is.
   void code_changed(const Place& place) {
+    static constexpr string_view kPrograms[] = {".py", ".pyx", ".cu",   ".cuh", ".c",
+                                                ".cc", ".cpp", ".h",    ".hpp", ".rs",
+                                                ".go", ".jl",  ".ipynb"};
     if (file_.empty() || !told_.insert(std::string(file_)).second || told_.size() > 64) return;
-    reading_.sink.put(ConfigRow{
-        .place = place, .name = "change.code", .value = std::string(file_), .before = ""});
+    const bool program =
+        std::ranges::any_of(kPrograms, [&](string_view ending) { return file_.ends_with(ending); });
+    reading_.sink.put(ConfigRow{.place = place,
+                                .name = program ? "change.code" : "change.file",
+                                .value = std::string(file_),
+                                .before = ""});
   }
 
   const MemberRow& member_;
