@@ -442,6 +442,12 @@ Answer slow_job(Walk& w) {
   v.end = f.end;
   v.symptom = f.symptom;
   const bool over = slow_of(f).over;
+  if (slow_of(f).more_work) {
+    v.action = Action::none;
+    v.symptom = Symptom::none;
+    v.summary = say(Phrase::steps_do_more, lasted(f), factor);
+    return taken(f.why);
+  }
   if (slow_of(f).transient) {
     v.action = Action::none;
     v.symptom = Symptom::none;

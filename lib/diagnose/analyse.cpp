@@ -124,9 +124,12 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
       keep(Analysis::what_if, analyze::what_if_findings(facts, topology, pace.steps, pace.report,
                                                         pace.iterations, pace.series)));
   // A pace that was counted from calls is no news before there is enough of it.
-  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough))
-    CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
-                                                              pace.parts, outliers, all)));
+  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) {
+    std::vector<Finding> slow =
+        analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
+    note_more_work(db, facts, slow);
+    CULPRIT_CHECK(keep(Analysis::slow, std::move(slow)));
+  }
   CULPRIT_CHECK(keep(Analysis::saves, slow_saves_of(db, facts, pace)));
   CULPRIT_CHECK(keep(Analysis::divergence, divergence_of(db, facts, pace, all)));
   CULPRIT_CHECK(keep(Analysis::changes, analyze::run_changes(facts)));

@@ -24,6 +24,7 @@
 #include "model/contains.hpp"
 #include "model/median.hpp"
 #include "model/sort.hpp"
+#include "rules/metrics.hpp"
 #include "rules/step_parts.hpp"
 
 namespace culprit::diagnose {
@@ -614,6 +615,65 @@ std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& 
                                const analyze::IncidentMetrics& metrics) {
   return analyze::stall_findings(facts, metrics, rules::Catalogue::built_in(),
                                  [&](SeriesId id) { return db.points(id); });
+}
+
+namespace {
+
+// Values of one figure of throughput before an iteration, and from it to another.
+struct Throughput {
+  std::vector<double> before, inside;
+};
+
+bool tells_throughput(const SeriesRow& s) {
+  const auto known = rules::Catalogue::built_in().find(s.name);
+  return (known && known->metric->name == "throughput_per_gpu") ||
+         s.name.find("TFLOP") != std::string::npos;
+}
+
+// What a step is given to do; cumulative counts tell of the whole run.
+bool tells_size_of_step(const SeriesRow& s) {
+  return s.name.find("batch size") != std::string::npos ||
+         s.name.find("batch_size") != std::string::npos ||
+         s.name.find("seq_len") != std::string::npos;
+}
+
+bool grew(const Throughput& figure, double ratio) {
+  return median_of(figure.inside) >= ratio * median_of(figure.before);
+}
+
+}  // namespace
+
+void note_more_work(const store::Database& db, const analyze::Facts& facts,
+                    std::vector<Finding>& slow) {
+  constexpr std::size_t kFewestValues = 5;
+  constexpr double kAsHigh = 0.95, kMore = 1.1;
+  for (Finding& f : slow) {
+    auto* stretch = std::get_if<SlowFacts>(&f.facts);
+    if (stretch == nullptr || f.subject.kind != SubjectKind::job) continue;
+    std::map<std::string, Throughput> told, sizes;  // by name: of all runs
+    for (const SeriesRow& s : facts.series) {
+      const bool size = tells_size_of_step(s);
+      if ((!size && !tells_throughput(s)) || !facts.counts(facts.member(s.member))) continue;
+      const SeriesPoints points = db.points(s.id);
+      for (std::size_t i = 0; i < points.values.size() && i < points.steps.size(); ++i) {
+        if (points.steps[i] == kNoValue || !(points.values[i] > 0)) continue;
+        Throughput& figure = (size ? sizes : told)[s.name];
+        if (points.steps[i] < stretch->first)
+          figure.before.push_back(points.values[i]);
+        else if (points.steps[i] <= stretch->last)
+          figure.inside.push_back(points.values[i]);
+      }
+    }
+    const auto few = [&](const auto& one) {
+      return one.second.before.size() < kFewestValues || one.second.inside.size() < kFewestValues;
+    };
+    std::erase_if(told, few);
+    std::erase_if(sizes, few);
+    // A throughput that stays where a step has no more to do is no measurement.
+    stretch->more_work = !told.empty() && std::ranges::all_of(told, [&](const auto& one) {
+      return grew(one.second, kAsHigh);
+    }) && std::ranges::all_of(sizes, [&](const auto& one) { return grew(one.second, kMore); });
+  }
 }
 
 std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts,

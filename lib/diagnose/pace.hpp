@@ -54,6 +54,11 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
 std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts,
                                const analyze::IncidentMetrics& metrics);
 
+// Of slow stretches in which the program did as much a second and GPU as before: each of their
+// steps has more to do, so nothing is slow.
+void note_more_work(const store::Database& db, const analyze::Facts& facts,
+                    std::vector<Finding>& slow);
+
 // Whether checkpoints take longer to save than they did, or a good part of the time.
 std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts,
                                    const Pace& pace);

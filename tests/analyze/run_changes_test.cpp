@@ -86,6 +86,22 @@ TEST(RunChanges, TwoConfigurationsThatDifferByANumberInTheirName) {
   EXPECT_EQ(b.found(), "learning rate (optim.lr) was 3e-4 and is 3e-3\n");
 }
 
+// An environment is whole: what it does not have is not set.
+TEST(RunChanges, EnvironmentsOfTwoRuns) {
+  Bundle b;
+  for (const char* run : {"env/run-0412.env", "env/run-0413.env"}) {
+    const MemberId file = b.log(run);
+    b.facts.members.back().format = "process-dump";
+    if (run[11] == '3') b.put(file, "env.CUDA_LAUNCH_BLOCKING", "1");
+    for (const char* same : {"env.NCCL_DEBUG", "env.NCCL_IB_HCA", "env.FI_A", "env.FI_B"})
+      b.put(file, same, "1");
+  }
+  EXPECT_EQ(b.found(), "debugging (env.CUDA_LAUNCH_BLOCKING) was not set and is 1\n");
+  b.facts.members[0].host = Host("n1");
+  b.facts.members[1].host = Host("n2");
+  EXPECT_EQ(b.found(), "") << "of two machines";
+}
+
 TEST(RunChanges, ALogThatTwoRunsWroteTo) {
   Bundle b;
   const MemberId one = b.log("job.out", 100, 400);

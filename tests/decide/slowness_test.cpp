@@ -56,6 +56,16 @@ Case finished(Finding f) {
   return c;
 }
 
+TEST(Slowness, StepsThatDoMoreAreNotSlow) {
+  SlowFacts more = usual();
+  more.more_work = true;
+  Case c = finished(slow(more));
+  c.exits.clear();
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::none);
+  EXPECT_NE(words(v.summary).find("Nothing is slow"), std::string::npos);
+}
+
 TEST(Slowness, AMachineThatItsOwnHardwareHoldsDownIsIsolated) {
   SlowFacts held = with(usual(), true);
   held.of_part = true;

@@ -25,6 +25,14 @@ constexpr std::size_t kMostOfList = 1000;
 constexpr std::string_view kArgument = "job.", kChange = "change.";
 constexpr std::string_view kConfigFormat = "job-config";
 
+// Of a machine, or of a process that it names.
+bool environment(const MemberRow& m) {
+  return m.format == "environment" || m.format == "process-dump";
+}
+
+// All settings of a run, which says what is not set as well.
+bool whole_list(const MemberRow& m) { return m.format == kConfigFormat || environment(m); }
+
 // A value as it stands in the later run, and what it was.
 struct Changed {
   std::string before, after;
@@ -117,7 +125,7 @@ std::optional<std::pair<MemberId, MemberId>> last_two_files(
   std::map<std::string, std::vector<MemberId>> alike;
   for (const auto& [member, names] : arguments) {
     const MemberRow& m = *facts.member(member);
-    if (m.format == kConfigFormat && names.size() >= kFewestNames)
+    if (whole_list(m) && names.size() >= kFewestNames)
       alike[name_without_numbers(m.path)].push_back(member);
   }
   for (auto& [name, files] : alike) {
@@ -125,7 +133,10 @@ std::optional<std::pair<MemberId, MemberId>> last_two_files(
     sort_rows(files, [&](MemberId a, MemberId b) {
       return strverscmp(facts.member(a)->path.c_str(), facts.member(b)->path.c_str()) < 0;
     });
-    return std::pair(files[files.size() - 2], files.back());
+    const MemberRow &before = *facts.member(files[files.size() - 2]),
+                    &now = *facts.member(files.back());
+    if (before.host && now.host && *before.host != *now.host) continue;  // of two machines
+    return std::pair(before.id, now.id);
   }
   return std::nullopt;
 }
@@ -136,10 +147,12 @@ void from_arguments(const Facts& facts, Changes& out) {
   std::map<MemberId, Arguments> last;
   for (const ConfigRow& row : facts.configs) {
     const MemberRow* m = facts.member(row.place.member);
-    if (!row.name.starts_with(kArgument) || !facts.counts(m)) continue;
-    const std::string name = row.name.substr(kArgument.size());
+    if (!facts.counts(m)) continue;
+    const bool variable = environment(*m) && row.name.starts_with("env.");
+    if (!variable && !row.name.starts_with(kArgument)) continue;
+    const std::string name = variable ? row.name : row.name.substr(kArgument.size());
     std::vector<const ConfigRow*>& kept = last[m->id][name];
-    if (m->format == kConfigFormat || kept.empty()) {
+    if (whole_list(*m) || kept.empty()) {
       if (kept.size() < kMostOfList) kept.push_back(&row);
       continue;
     }
@@ -147,8 +160,18 @@ void from_arguments(const Facts& facts, Changes& out) {
       out.insert_or_assign(name, Changed{kept.front()->value, row.value, row.place});
     kept.front() = &row;
   }
-  for (const auto& two : {last_two(facts, last), last_two_files(facts, last)})
-    if (two) compare(last[two->first], last[two->second], out);
+  if (const auto two = last_two(facts, last)) compare(last[two->first], last[two->second], out);
+  if (const auto two = last_two_files(facts, last)) {
+    const Arguments &before = last[two->first], &now = last[two->second];
+    compare(before, now, out);
+    // A whole list tells what is not in it, too.
+    for (const auto& [name, rows] : now)
+      if (before.count(name) == 0)
+        out.insert_or_assign(name, Changed{"", first_values(rows), rows.front()->place});
+    for (const auto& [name, rows] : before)
+      if (now.count(name) == 0)
+        out.insert_or_assign(name, Changed{first_values(rows), "", rows.front()->place});
+  }
 }
 
 // "CPU limit of a task (limits.cpu)"; a name that says it alone stands alone.

@@ -99,6 +99,18 @@ bool code(string_view name, string_view value) {
 
 }  // namespace
 
+bool library_variable(string_view key) {
+  if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" || contains(key, "TOKEN") ||
+      contains(key, "KEY"))
+    return false;
+  static constexpr string_view kOfLibraries[] = {"NCCL_",    "UCX_",      "TORCH_", "CUDA_",
+                                                 "PYTORCH_", "OMPI_MCA_", "FI_",    "GLOO_",
+                                                 "NVTE_",    "CUBLAS_",   "CUDNN_"};
+  return std::ranges::any_of(kOfLibraries, [&](string_view one) { return key.starts_with(one); }) ||
+         key == "OMP_NUM_THREADS" || key == "LD_LIBRARY_PATH" || key == "LD_PRELOAD" ||
+         key == "MALLOC_ARENA_MAX";
+}
+
 std::string setting_name(string_view name) {
   std::string out(name);
   std::ranges::transform(out, out.begin(), [](unsigned char c) {

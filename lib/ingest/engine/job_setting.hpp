@@ -18,6 +18,9 @@ struct JobSetting {
 // value of a name that holds a secret is "(not kept)".
 std::optional<JobSetting> job_setting(std::string_view line);
 
+// Whether libraries of a training read a variable of that name; none that may hold a secret.
+bool library_variable(std::string_view key);
+
 // "--Moe-Aux.Loss" and "moe_aux.loss" are one name.
 std::string setting_name(std::string_view name);
 

@@ -1,6 +1,7 @@
 // What `env` prints on a host, and /etc/os-release: NAME=value lines. An environment that tells a
 // rank is a dump of a process (process_dump.cpp). Kept are the variables that libraries of the job
 // read; not those that may hold secrets.
+#include "ingest/engine/job_setting.hpp"
 #include "ingest/engine/setting_lines.hpp"
 #include "model/contains.hpp"
 
@@ -30,16 +31,6 @@ bool upper_key(std::string_view line) {
 
 bool release(const Head& head) {
   return head.whole && head.has("PRETTY_NAME=") && head.has("VERSION_ID=");
-}
-
-bool wanted_variable(std::string_view key) {
-  if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" || contains(key, "TOKEN") ||
-      contains(key, "KEY"))
-    return false;
-  return starts_with_any(key, {"NCCL_", "UCX_", "TORCH_", "CUDA_", "PYTORCH_", "OMPI_MCA_", "FI_",
-                               "GLOO_", "NVTE_", "CUBLAS_", "CUDNN_"}) ||
-         key == "OMP_NUM_THREADS" || key == "LD_LIBRARY_PATH" || key == "LD_PRELOAD" ||
-         key == "MALLOC_ARENA_MAX";
 }
 
 // Shell scripts and other settings also have such lines: a shell's own variables, or the
@@ -76,7 +67,7 @@ std::string read_environment(std::string_view bytes, const MemberRow& member, Re
     }
     if (os && key == "PRETTY_NAME")
       name = "os_release";
-    else if (!os && wanted_variable(key))
+    else if (!os && library_variable(key))
       name = "env." + std::string(key);
     else
       return;

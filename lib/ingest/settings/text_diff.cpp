@@ -61,7 +61,7 @@ DiffForm diff_form_of(const Head& head) {
   each_text_line(head.bytes, [&](string_view line, std::uint64_t number, std::size_t) {
     if (line.starts_with("+++ ") && before_file) out.headings = true;
     before_file = line.starts_with("--- ");
-    if (line.starts_with("diff --git ")) out.headings = true;
+    if (line.starts_with("diff --git ") || line.starts_with("commit ")) out.headings = true;
     if (line.starts_with("@@ ") || line == "@@") ++hunks;
     const Side side = side_of(line, false).side;
     out.removed += side == Side::removed;

@@ -4,6 +4,7 @@
 // trainer's; rank and host hold all the same.
 #include <cctype>
 
+#include "ingest/engine/job_setting.hpp"
 #include "ingest/engine/document.hpp"
 #include "ingest/stacks/proc.hpp"
 #include "ingest/stacks/stack_text.hpp"
@@ -186,7 +187,7 @@ class ProcessDump {
       else if ((key == "SLURM_JOB_NODELIST" || key == "SLURM_NODELIST") && !value.empty() &&
                value.size() <= 8192)
         reading_.sink.put(ConfigRow{here, "slurm.nodelist", std::string(value)});
-      else if (key.rfind("NCCL_", 0) == 0 || key.rfind("TORCH_NCCL_", 0) == 0)
+      else if (library_variable(key))
         reading_.sink.put(
             ConfigRow{here, "env." + std::string(key), std::string(value.substr(0, 400))});
     } else if (first && process_.command.empty() && !line.empty() && !contains(line, ":\t")) {

@@ -90,10 +90,15 @@ void each_figure(std::string_view text, const Wanted& wanted, const Put& put) {
     if (!number_with_unit(token, value, unit)) return false;
     const bool thousands = rest.size() > 1 && rest[0] == ',' && rest[1] >= '0' && rest[1] <= '9';
     if (unit.empty()) {  // it may stand apart
-      std::string_view ahead = rest;
+      std::string_view ahead = rest, further;
+      double figure = 0;
       if (const std::string_view after = next_token(ahead); unit_of_figure(after)) {
-        unit = after;
-        rest = ahead;
+        // "step_s 1.93 tok/s 1085499": a rate before a number is the name of that.
+        std::string_view beyond = ahead;
+        if (!contains(after, '/') || !number_with_unit(next_token(beyond), figure, further)) {
+          unit = after;
+          rest = ahead;
+        }
       }
     }
     if (!thousands && !name.text().empty() && !per_step(unit) && wanted(name.text(), unit))
