@@ -125,7 +125,8 @@ void consider_changes(Walk& w) {
   if (changes.empty()) return;
   Verdict& v = w.verdict;
   if (accuses(v)) {
-    for (const Finding* f : changes) next(v, NextKind::plan, say(Phrase::also_changed, f->why));
+    for (std::size_t i = 0; i < changes.size() && i < kMostChangesTold; ++i)
+      next(v, NextKind::plan, say(Phrase::also_changed, changes[i]->why));
     return;
   }
   if (v.action != Action::rollback && !may_turn(v)) return;

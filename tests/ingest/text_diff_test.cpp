@@ -50,6 +50,8 @@ TEST(TextDiff, CodeIsNamedByItsFile) {
 TEST(TextDiff, WhatOnlyMovedIsNoChangeAndSecretsAreNotKept) {
   EXPECT_EQ(changes("a.diff", "--- a\n+++ b\n@@ -1 +1 @@\n-lr: 0.1\n+lr: 0.1\n"), "");
   EXPECT_EQ(changes("a.diff", "--- a\n+++ b\n@@ -1 +1 @@\n-HF_TOKEN=abc\n+HF_TOKEN=def\n"), "");
+  EXPECT_EQ(changes("a.diff", "--- a\n+++ b\n@@ -1 +1 @@\n-max_tokens: 8\n+max_tokens: 9\n"),
+            "change.max_tokens: 8 -> 9\n");
 }
 
 TEST(TextDiff, AListInALogIsNone) {

@@ -21,7 +21,7 @@ namespace culprit::analyze {
 namespace {
 
 constexpr std::size_t kMostChanges = 40;
-constexpr std::size_t kMostOfList = 1000;
+constexpr std::size_t kMostOfList = 100;
 constexpr std::string_view kArgument = "job.", kChange = "change.";
 constexpr std::string_view kConfigFormat = "job-config";
 
@@ -43,15 +43,32 @@ using Changes = std::map<std::string, Changed>;  // by name
 // By name: the argument as a log prints it last, or all values that a list in a configuration has.
 using Arguments = std::map<std::string, std::vector<const ConfigRow*>>;
 
-void from_diffs(const Facts& facts, Changes& out) {
+bool of_arguments(const ConfigRow& row, const MemberRow& m) {
+  return row.name.starts_with(kArgument) || (environment(m) && row.name.starts_with("env."));
+}
+
+// Rows of changes and of arguments, in the order of paths and lines: that in which files were read
+// says nothing.
+std::vector<const ConfigRow*> rows_in_order(const Facts& facts) {
+  std::vector<const ConfigRow*> out;
   for (const ConfigRow& row : facts.configs) {
-    if (!row.before || !row.name.starts_with(kChange)) continue;
     const MemberRow* m = facts.member(row.place.member);
-    if (!facts.counts(m)) continue;
-    const std::string name = row.name.substr(kChange.size());
+    if (facts.counts(m) && (row.before || of_arguments(row, *m))) out.push_back(&row);
+  }
+  sort_rows(out, [&](const ConfigRow* a, const ConfigRow* b) {
+    return std::pair(facts.order(a->place.member), a->place.line) <
+           std::pair(facts.order(b->place.member), b->place.line);
+  });
+  return out;
+}
+
+void from_diffs(const std::vector<const ConfigRow*>& rows, Changes& out) {
+  for (const ConfigRow* row : rows) {
+    if (!row->before || !row->name.starts_with(kChange)) continue;
+    const std::string name = row->name.substr(kChange.size());
     // Of several files that changed each is told.
-    out.try_emplace(name == "code" || name == "file" ? name + " " + row.value : name,
-                    Changed{*row.before, row.value, row.place});
+    out.try_emplace(name == "code" || name == "file" ? name + " " + row->value : name,
+                    Changed{*row->before, row->value, row->place});
   }
 }
 
@@ -143,22 +160,21 @@ std::optional<std::pair<MemberId, MemberId>> last_two_files(
 
 // What both runs print, with another value. A log that two runs wrote to has both, one behind the
 // other.
-void from_arguments(const Facts& facts, Changes& out) {
+void from_arguments(const Facts& facts, const std::vector<const ConfigRow*>& all, Changes& out) {
   std::map<MemberId, Arguments> last;
-  for (const ConfigRow& row : facts.configs) {
-    const MemberRow* m = facts.member(row.place.member);
-    if (!facts.counts(m)) continue;
-    const bool variable = environment(*m) && row.name.starts_with("env.");
-    if (!variable && !row.name.starts_with(kArgument)) continue;
-    const std::string name = variable ? row.name : row.name.substr(kArgument.size());
-    std::vector<const ConfigRow*>& kept = last[m->id][name];
-    if (whole_list(*m) || kept.empty()) {
-      if (kept.size() < kMostOfList) kept.push_back(&row);
+  for (const ConfigRow* row : all) {
+    const MemberRow& m = *facts.member(row->place.member);
+    if (row->before || !of_arguments(*row, m)) continue;
+    const std::string name =
+        row->name.starts_with(kArgument) ? row->name.substr(kArgument.size()) : row->name;
+    std::vector<const ConfigRow*>& kept = last[m.id][name];
+    if (whole_list(m) || kept.empty()) {
+      if (kept.size() < kMostOfList) kept.push_back(row);
       continue;
     }
-    if (!same_value(kept.front()->value, row.value))
-      out.insert_or_assign(name, Changed{kept.front()->value, row.value, row.place});
-    kept.front() = &row;
+    if (!same_value(kept.front()->value, row->value))
+      out.insert_or_assign(name, Changed{kept.front()->value, row->value, row->place});
+    kept.front() = row;
   }
   if (const auto two = last_two(facts, last)) compare(last[two->first], last[two->second], out);
   if (const auto two = last_two_files(facts, last)) {
@@ -189,8 +205,9 @@ Text told(const std::string& label, const Changed& c) {
 
 std::vector<Finding> run_changes(const Facts& facts) {
   Changes changes;
-  from_diffs(facts, changes);
-  from_arguments(facts, changes);
+  const std::vector<const ConfigRow*> rows = rows_in_order(facts);
+  from_diffs(rows, changes);
+  from_arguments(facts, rows, changes);
   std::vector<Finding> out;
   for (const auto& [key, c] : changes) {
     // "code train.py" is code, "file mix_v3.json" what a file of that name is.

@@ -27,13 +27,19 @@ bool upper(string_view name) {
          std::ranges::any_of(name, [](unsigned char c) { return std::isupper(c) != 0; });
 }
 
+// By whole words of the name: "hf_token" and "api_key", not "max_tokens" and "hf_tokenizer".
 bool secret(string_view name) {
-  std::string low(name);
-  std::ranges::transform(low, low.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const string_view word : {"token_", "_token", "password", "passwd", "secret", "api_key",
-                                 "apikey", "access_key", "credential"})
+  std::string low = "_";
+  for (const char c : name)
+    low += std::isalnum(static_cast<unsigned char>(c)) != 0
+               ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+               : '_';
+  low += '_';
+  for (const string_view word :
+       {"_token_", "_password_", "_passwd_", "_secret_", "_api_key_", "_apikey_", "_access_key_",
+        "_private_key_", "_credential_", "_credentials_"})
     if (low.find(word) != std::string::npos) return true;
-  return low == "token";
+  return false;
 }
 
 string_view without_quotes(string_view text) {

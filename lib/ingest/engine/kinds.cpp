@@ -306,10 +306,11 @@ bool search_result(const Head& head) {
 }
 
 bool source_code(const Head& head) {
-  return ends(head.base(),
-              {".py",  ".pyx", ".cc",   ".cpp",  ".cu",    ".cuh",   ".c",      ".h",
-               ".hpp", ".sh",  ".bash", ".md",   ".rst",   ".ipynb", ".html",   ".js",
-               ".ts",  ".go",  ".rs",   ".java", ".patch", ".diff",  ".sbatch", ".slurm"});
+  // Of a switch's configuration, too, people keep what changed: its ports are read.
+  if (ends(head.base(), {".patch", ".diff"})) return !head.has(" mtu ");
+  return ends(head.base(), {".py",  ".pyx", ".cc",   ".cpp",  ".cu",     ".cuh",   ".c",    ".h",
+                            ".hpp", ".sh",  ".bash", ".md",   ".rst",    ".ipynb", ".html", ".js",
+                            ".ts",  ".go",  ".rs",   ".java", ".sbatch", ".slurm"});
 }
 
 // What tools print of a machine: below bare names of machines there is nothing else.

@@ -86,6 +86,8 @@ bool sniff_diff(const Head& head) {
   const string_view base = head.base();
   const bool asked = called_diff(head) || contains(base, "git");
   if (!asked && !head.has("\n+++ ")) return false;
+  // Of a switch's configuration its own readers know the lines (switch_ports.cpp).
+  if (head.has("interface Ethernet") || head.has(" mtu ") || head.has("switchport")) return false;
   const DiffForm form = diff_form_of(head);
   if (form.headings && form.unified) return true;
   return called_diff(head) &&
@@ -116,8 +118,8 @@ class Diff {
       code_changed(line_place(member_, number, offset, line));
       return;
     }
-    if (pending_.size() < kMostPending)
-      pending_.push_back({one.side, *setting, line_place(member_, number, offset, line)});
+    if (pending_.size() >= kMostPending) flush();
+    pending_.push_back({one.side, *setting, line_place(member_, number, offset, line)});
   }
 
   // A hunk has ended: what stands on one side only came or went.
