@@ -647,17 +647,25 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
                     std::vector<Finding>& slow) {
   constexpr std::size_t kFewestValues = 5;
   constexpr double kAsHigh = 0.95, kMore = 1.1;
+  if (slow.empty()) return;
+  struct Figure {
+    const SeriesRow* row;
+    bool size;
+    SeriesPoints points;
+  };
+  std::vector<Figure> figures;
+  for (const SeriesRow& s : facts.series)
+    if (const bool size = tells_size_of_step(s);
+        (size || tells_throughput(s)) && facts.counts(facts.member(s.member)))
+      figures.push_back({&s, size, db.points(s.id)});
   for (Finding& f : slow) {
     auto* stretch = std::get_if<SlowFacts>(&f.facts);
     if (stretch == nullptr || f.subject.kind != SubjectKind::job) continue;
     std::map<std::string, Throughput> told, sizes;  // by name: of all runs
-    for (const SeriesRow& s : facts.series) {
-      const bool size = tells_size_of_step(s);
-      if ((!size && !tells_throughput(s)) || !facts.counts(facts.member(s.member))) continue;
-      const SeriesPoints points = db.points(s.id);
+    for (const auto& [row, size, points] : figures) {
       for (std::size_t i = 0; i < points.values.size() && i < points.steps.size(); ++i) {
         if (points.steps[i] == kNoValue || !(points.values[i] > 0)) continue;
-        Throughput& figure = (size ? sizes : told)[s.name];
+        Throughput& figure = (size ? sizes : told)[row->name];
         if (points.steps[i] < stretch->first)
           figure.before.push_back(points.values[i]);
         else if (points.steps[i] <= stretch->last)

@@ -149,7 +149,6 @@ struct AddressFacts {
 
 // A setting of the job that is another than in the run before.
 struct ChangeFacts {
-  std::string label;                  // "learning rate"; "" where no table knows the setting
   std::string name;                   // "lr", "env.NCCL_IB_DISABLE"
   std::string before, after;          // "": was not set, is not set any more
   std::vector<std::string> explains;  // rules/tables/changes.json

@@ -19,10 +19,9 @@ std::vector<ChangeRule> read_change_table() {
     for (const auto& name : setting["names"])
       out.push_back({name.get<std::string>(), setting["label"].get<std::string>(),
                      setting["explains"].get<std::vector<std::string>>()});
-  const auto fixed = [](const ChangeRule& r) {
-    return r.pattern.size() - static_cast<std::size_t>(std::ranges::count(r.pattern, '*'));
-  };
-  sort_rows(out, [&](const ChangeRule& a, const ChangeRule& b) { return fixed(a) > fixed(b); });
+  sort_rows(out, [](const ChangeRule& a, const ChangeRule& b) {
+    return fixed_characters(a.pattern) > fixed_characters(b.pattern);
+  });
   return out;
 }
 

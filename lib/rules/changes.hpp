@@ -12,6 +12,9 @@ struct ChangeRule {
   std::string label;    // "learning rate"; "" of a setting that no row knows
   std::vector<std::string> explains;
   bool known = true;  // false: no row has it
+
+  // Another in each run: its name, its folders, its length.
+  bool differs_by_right() const { return known && explains.empty(); }
 };
 
 // The row of a setting, "lr" or "env.NCCL_IB_DISABLE": of several the one with most fixed

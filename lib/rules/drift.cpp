@@ -60,11 +60,9 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
     }
     ++index;
   }
-  const auto fixed = [](const DriftRule& r) {
-    return r.pattern.size() - static_cast<std::size_t>(std::ranges::count(r.pattern, '*'));
-  };
-  sort_rows(out.rules_,
-            [&](const DriftRule& a, const DriftRule& b) { return fixed(a) > fixed(b); });
+  sort_rows(out.rules_, [](const DriftRule& a, const DriftRule& b) {
+    return fixed_characters(a.pattern) > fixed_characters(b.pattern);
+  });
   out.other_.explains = "other";
   return out;
 }

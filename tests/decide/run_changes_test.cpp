@@ -17,7 +17,7 @@ Finding changed(const std::string& name, std::vector<std::string> explains) {
   f.subject = {SubjectKind::config, name};
   f.event_class = "setting_changed";
   f.why = Text(name + " was 1 and is 2");
-  f.facts = ChangeFacts{"a setting", name, "1", "2", std::move(explains)};
+  f.facts = ChangeFacts{name, "1", "2", std::move(explains)};
   return f;
 }
 

@@ -39,8 +39,7 @@ bool describes_job(std::string_view name) {
 
 // Arguments that are another in each run by right explain nothing.
 bool argument_of_job(std::string_view name) {
-  return name.starts_with("job.") && (!rules::change_rule(name.substr(4)).known ||
-                                      !rules::change_rule(name.substr(4)).explains.empty());
+  return name.starts_with("job.") && !rules::change_rule(name.substr(4)).differs_by_right();
 }
 
 SettingValues settings_of(const Facts& facts, const rules::DriftRules& drift) {

@@ -258,7 +258,6 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
 
 namespace {
 
-// Whether one host alone has another value, and a slower one: at most that share of the others'.
 // One host; of a setting that somebody sets back a few are no other than one: they were installed
 // alike.
 bool few_hosts(const DriftItem& item) {
@@ -267,6 +266,7 @@ bool few_hosts(const DriftItem& item) {
   return odd == 1 || (set && odd <= 3 && item.values[0].hosts.size() >= 4 * odd);
 }
 
+// Whether one host alone has another value, and a slower one: at most that share of the others'.
 bool slower_alone(const DriftItem& item, double share) {
   const std::string& slower = item.rule->slower;
   if (slower.empty() || item.state != DriftState::differs || item.values.size() != 2 ||

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -214,7 +213,7 @@ std::vector<Finding> run_changes(const Facts& facts) {
     const bool code = key.starts_with("code ") || key.starts_with("file ");
     const std::string name = key.starts_with("code ") ? "code" : code ? key.substr(5) : key;
     const rules::ChangeRule& rule = rules::change_rule(name);
-    if (rule.known && rule.explains.empty()) continue;
+    if (rule.differs_by_right()) continue;
     Finding f{.id = "changes/" + key,
               .analysis = Analysis::changes,
               .subject = {SubjectKind::config, code ? c.after : name},
@@ -227,7 +226,7 @@ std::vector<Finding> run_changes(const Facts& facts) {
               .why = code ? say(Phrase::code_changed, c.after) : told(called(name, rule), c),
               .title = say(Phrase::setting_changed, rule.label.empty() ? name : rule.label)};
     f.evidence.push_back(facts.evidence(c.place, ""));
-    f.facts = ChangeFacts{rule.label, name, c.before, c.after, rule.explains};
+    f.facts = ChangeFacts{name, c.before, c.after, rule.explains};
     out.push_back(std::move(f));
   }
   sort_rows(out, [](const Finding& a, const Finding& b) {

@@ -103,6 +103,15 @@ bool code(string_view name, string_view value) {
   return call != string_view::npos && call > 0 && of_name(value[call - 1]);
 }
 
+// "Moe-Aux.Loss" and "moe_aux.loss" are one name.
+std::string setting_name(string_view name) {
+  std::string out(name);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::tolower(c));
+  });
+  return out;
+}
+
 }  // namespace
 
 bool library_variable(string_view key) {
@@ -115,14 +124,6 @@ bool library_variable(string_view key) {
   return std::ranges::any_of(kOfLibraries, [&](string_view one) { return key.starts_with(one); }) ||
          key == "OMP_NUM_THREADS" || key == "LD_LIBRARY_PATH" || key == "LD_PRELOAD" ||
          key == "MALLOC_ARENA_MAX";
-}
-
-std::string setting_name(string_view name) {
-  std::string out(name);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) {
-    return c == '-' ? '_' : static_cast<char>(std::tolower(c));
-  });
-  return out;
 }
 
 std::optional<JobSetting> job_setting(string_view line) {

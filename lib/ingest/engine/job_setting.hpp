@@ -21,7 +21,4 @@ std::optional<JobSetting> job_setting(std::string_view line);
 // Whether libraries of a training read a variable of that name; none that may hold a secret.
 bool library_variable(std::string_view key);
 
-// "--Moe-Aux.Loss" and "moe_aux.loss" are one name.
-std::string setting_name(std::string_view name);
-
 }  // namespace culprit::ingest

@@ -51,7 +51,7 @@ string_view file_in(string_view header) {
 // What a head has of a diff. People also cut the headings off and keep the lines.
 struct DiffForm {
   bool unified = false, headings = false, old_form = false;
-  std::size_t removed = 0, added = 0, others = 0;
+  std::size_t removed = 0, added = 0;
 };
 
 DiffForm diff_form_of(const Head& head) {
@@ -66,7 +66,6 @@ DiffForm diff_form_of(const Head& head) {
     const Side side = side_of(line, false).side;
     out.removed += side == Side::removed;
     out.added += side == Side::added;
-    out.others += side == Side::none;
     old_removed += line.starts_with("< ");
     old_added += line.starts_with("> ");
     return number < 400;

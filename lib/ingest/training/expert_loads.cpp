@@ -64,8 +64,7 @@ class ExpertLoads final : public Kept {
   // It stays so: one list in many is a batch.
   void finish(Reading& reading) override {
     if (uneven_ < kFewestLists || 2 * uneven_ < lists_) return;
-    if (const auto match = reading.pack.match(line_.message))
-      reading.sink.put(make_event(TextLine{place_, line_.message, line_}, *match, reading));
+    put_said(place_, line_, reading.text_kind, reading);
   }
 
  private:
