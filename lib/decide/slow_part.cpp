@@ -21,6 +21,10 @@ bool came_with(const Walk& w, const Finding& f, const Finding& slow) {
   if (lasted) return true;
   std::vector<Nanoseconds> times = line_of(f).times;
   if (times.empty() && f.start) times.push_back(*f.start);
+  // What stays so until it is changed back began shortly before.
+  constexpr Nanoseconds kShortly = 15 * kMinute;
+  if (f.traits.has(Trait::lasting))
+    return !times.empty() && times.front() >= *slow.start - kShortly && times.front() <= to;
   const auto inside = std::count_if(times.begin(), times.end(),
                                     [&](Nanoseconds t) { return t >= from && t <= to; });
   // A burst before it was over when it began.
@@ -135,6 +139,24 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
   return taken(reason->title);
 }
 
+// A metric of storage or network that was worse for just this stretch.
+bool measured_with(const Finding& f, const Finding& slow) {
+  return f.analysis == Analysis::shared_change && f.outcome == Outcome::fired &&
+         f.start == slow.start;
+}
+
+// What it is a metric of, as the subject of a sentence.
+Text surroundings(const Finding& f) {
+  return say(f.subject.kind == SubjectKind::storage  ? Phrase::the_storage
+             : f.subject.kind == SubjectKind::config ? Phrase::the_processor_limit
+                                                     : Phrase::the_network);
+}
+
+bool measured_around(const Walk& w, const Finding& slow) {
+  return std::ranges::any_of(w.incident.findings,
+                             [&](const Finding& f) { return measured_with(f, slow); });
+}
+
 std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Text price) {
   const rules::StepPart grown = rules::part_named(slow_of(slow).grown);
   // Where no part is told apart, a switch that counts errors of its own is the only one to ask.
@@ -146,28 +168,45 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
         f.role != Role::teardown && f.severity >= Severity::warning &&
         rules::made_longer_by(part, f.symptom) &&
-        (counted || (!untold && slow.start && slow.end && came_with(w, f, slow))))
+        (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && slow.start &&
+                     slow.end && came_with(w, f, slow))))
+      faults.push_back(&f);
+    // Measured for as long as it was slow: that needs no part of the step to tell of it.
+    if (measured_with(f, slow) &&
+        (untold || rules::made_longer_by(grown, f.symptom) || f.symptom == Symptom::cpu_overload))
       faults.push_back(&f);
   }
   if (faults.empty() || !shared_by_all(w, faults)) return std::nullopt;
-  sort_rows(faults, [](const Finding* a, const Finding* b) {
-    return std::tuple(a->severity, a->count) > std::tuple(b->severity, b->count);
+  sort_rows(faults, [&](const Finding* a, const Finding* b) {
+    const auto weight = [&](const Finding* f) {
+      return std::tuple(measured_with(*f, slow), f->severity, f->count);
+    };
+    return weight(a) > weight(b);
   });
   const Finding& first = *faults.front();
   Verdict& v = w.verdict;
-  // A job that goes on is relieved; a port that damages what passes it is to be exchanged.
-  v.action = counters_of_switch(first) ? Action::repair : Action::mitigate;
+  // A job that goes on is relieved; what is measured to be worse, and a port that damages what
+  // passes it, is to be repaired.
+  const bool port = first.subject.kind == SubjectKind::network_switch &&
+                    first.symptom == Symptom::infiniband_error;
+  v.action = port || measured_with(first, slow) ? Action::repair : Action::mitigate;
   v.symptom = first.symptom;
   v.precision = Precision::group;
   Subject whom = first.subject;
-  if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage)
+  if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage &&
+      whom.kind != SubjectKind::config)
     whom = part == rules::StepPart::communication
                ? Subject{SubjectKind::network_switch, "network of the job"}
                : Subject{SubjectKind::storage, "remote storage"};
   target(v, whom, confidence::kSharedUnnamed, ids(faults));
-  v.summary = say(Phrase::slow_for_all, lasted, slow_of(slow).factor, price, slow.why,
-                  inside(first.title)) +
-              in_its_words(first);
+  if (measured_with(first, slow))
+    v.summary =
+        say(slow_of(slow).over ? Phrase::was_slow_by_surroundings : Phrase::slow_by_surroundings,
+            surroundings(first), first.title, slow_of(slow).factor, lasted, price);
+  else
+    v.summary = say(Phrase::slow_for_all, lasted, slow_of(slow).factor, price, slow.why,
+                    inside(first.title)) +
+                in_its_words(first);
   for (const Finding* f : faults)
     if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
   return taken(slow.why);

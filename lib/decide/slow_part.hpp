@@ -14,6 +14,9 @@ inline constexpr std::string_view kSlowsJob = "slows its job";
 // " Steps take 1.50 times as long since iteration 200.", of a slow stretch.
 Text steps_longer(const Finding& slow);
 
+// Whether a metric of storage or network was worse for just this stretch.
+bool measured_around(const Walk& w, const Finding& slow);
+
 // `f`: the slow stretch, of which no rank and no machine is the outlier. Nothing where no part of
 // the step is known to have grown, or no fault of that kind came with it.
 std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text price);

@@ -68,7 +68,9 @@ Answer machine_measured(Walk& w, const Finding& f) {
     target(v, setting->subject, confidence::kSettingSlows, {setting->id});
   else if (f.subject.kind != SubjectKind::host)
     target(v, f.subject, confidence::kSettingSlows, {f.id});
-  v.summary = say(Phrase::measured_slow, host, in_its_words(f));
+  v.summary = f.analysis == Analysis::port_counters
+                  ? say(Phrase::port_slows, f.title)
+                  : say(Phrase::measured_slow, host, in_its_words(f));
   if (setting != nullptr) {
     const auto& facts = std::get<SettingFacts>(setting->facts);
     v.summary += say(Phrase::alone_has, host, facts.label, facts.value);
@@ -97,7 +99,9 @@ Answer switch_measured(Walk& w, const Finding& f) {
            {f.id, reports->id});
   else
     target(v, f.subject, confidence::kSettingSlows, {f.id});
-  v.summary = say(Phrase::network_measured_slow, in_its_words(f));
+  v.summary = f.analysis == Analysis::port_counters
+                  ? say(Phrase::network_port_slows, f.title)
+                  : say(Phrase::network_measured_slow, in_its_words(f));
   if (switches.size() == 1)
     v.summary += say(Phrase::switch_reports, *switches.begin(), inside(reports->title));
   return taken(f.title);

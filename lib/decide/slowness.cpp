@@ -206,6 +206,8 @@ bool trained_down_alone(const Walk& w, std::span<const Finding* const> odd) {
     if (setting != nullptr) return setting->device && setting->far_below;
     const Holdings& holds = w.incident.holds;
     const auto& asked = one->origin == Origin::kernel ? holds.kernel_logs : holds.device_readings;
+    // Tools of the network list the links of all machines.
+    if (one->traits.has(Trait::below_rate) && one->traits.has(Trait::of_network)) return true;
     return borne_out(one) || (one->traits.has(Trait::below_rate) && one->role == Role::root &&
                               !one->start && asked.size() > 1);
   });
@@ -448,6 +450,8 @@ Answer slow_job(Walk& w) {
     v.summary = say(Phrase::steps_do_more, lasted(f), factor);
     return taken(f.why);
   }
+  if (slow_of(f).over && f.subject.kind == SubjectKind::job && measured_around(w, f))
+    if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);
   if (slow_of(f).transient) {
     v.action = Action::none;
     v.symptom = Symptom::none;

@@ -16,6 +16,8 @@
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/hang_pictures.hpp"
+#include "analyze/metrics/port_counters.hpp"
+#include "analyze/metrics/shared_changes.hpp"
 #include "analyze/metrics/snapshots.hpp"
 #include "analyze/metrics/metric_panels.hpp"
 #include "analyze/faults/settings_picture.hpp"
@@ -128,8 +130,14 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
     std::vector<Finding> slow =
         analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
     note_more_work(db, facts, slow);
+    CULPRIT_CHECK(
+        keep(Analysis::shared_change,
+             analyze::shared_changes(facts, slow, [&](SeriesId id) { return db.points(id); })));
     CULPRIT_CHECK(keep(Analysis::slow, std::move(slow)));
   }
+  CULPRIT_CHECK(keep(Analysis::port_counters,
+                     analyze::port_counters(facts, rules::Catalogue::built_in(),
+                                            [&](SeriesId id) { return db.points(id); })));
   CULPRIT_CHECK(keep(Analysis::saves, slow_saves_of(db, facts, pace)));
   CULPRIT_CHECK(keep(Analysis::divergence, divergence_of(db, facts, pace, all)));
   CULPRIT_CHECK(keep(Analysis::changes, analyze::run_changes(facts)));

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/host.hpp"
 #include "model/time.hpp"
 
 namespace culprit {
+
+// Among the labels of a series: its host is a switch, which runs no ranks.
+inline constexpr std::string_view kOfSwitch = "node=switch";
 
 struct MetricSeries {
   struct Entity {

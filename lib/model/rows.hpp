@@ -231,6 +231,7 @@ struct ProgressSpan {
   MemberId member = 0;
   std::string framework;
   std::uint64_t rows = 0;
+  std::optional<double> mean_ms;  // of the steps that tell how long they took
   ProgressRow first, last;
   std::optional<ProgressRow> first_nan;
   std::optional<ProgressRow> last_good;  // the last before first_nan

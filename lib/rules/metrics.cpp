@@ -131,6 +131,7 @@ Metric read_metric(const json& object) {
     m.zero_once = it->value("once", false);
   }
   m.slows = object.value("slows", false);
+  m.wire = object.value("wire", false);
   m.at_rest = object.value("at_rest", false);
   const std::string exhausts = object.value("exhausts", "");
   m.exhausts = exhausts == "rising"    ? MetricTrend::rising
@@ -284,10 +285,9 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   for (const auto& [exact, alias] : out.exact_)
     if (ways[joined(exact)] == 1) out.joined_.emplace(joined(exact), alias);
   out.learn_bare_names();
-  const auto fixed = [](const Alias& a) {
-    return a.name.size() - static_cast<std::size_t>(std::ranges::count(a.name, '*'));
-  };
-  sort_rows(out.patterns_, [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
+  sort_rows(out.patterns_, [](const Alias& a, const Alias& b) {
+    return fixed_characters(a.name) > fixed_characters(b.name);
+  });
   return out;
 }
 

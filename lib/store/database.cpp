@@ -839,7 +839,8 @@ std::vector<ProgressSpan> Database::progress() const {
   sqlite3* db = impl_->db.get();
   Statement span_of(db,
                     "SELECT MIN(framework), COUNT(*), MIN(CASE WHEN loss_nan OR grad_norm_nan THEN "
-                    "rowid END) FROM iteration WHERE rowid BETWEEN ? AND ?");
+                    "rowid END), AVG(CASE WHEN iteration_ms > 0 THEN iteration_ms END) "
+                    "FROM iteration WHERE rowid BETWEEN ? AND ?");
   Select<ProgressRow> one(db, "WHERE rowid=?");
   Select<ProgressRow> good(db,
                            "WHERE rowid>=? AND rowid<? AND NOT loss_nan AND NOT grad_norm_nan "
@@ -859,7 +860,9 @@ std::vector<ProgressSpan> Database::progress() const {
     span.rows = static_cast<std::uint64_t>(span_of.integer());
     span.first = row(range.first);
     span.last = row(range.last);
-    if (const auto nan = span_of.maybe_integer()) {
+    const auto nan = span_of.maybe_integer();
+    span.mean_ms = span_of.maybe_real();
+    if (nan) {
       span.first_nan = row(*nan);
       good.bind(range.first, *nan);
       span.last_good = good.next();

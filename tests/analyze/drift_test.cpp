@@ -116,6 +116,20 @@ TEST(Drift, APortIsComparedWithTheSamePortOfOthers) {
   EXPECT_FALSE(slows(ports("800")));
 }
 
+TEST(Drift, APortThatIsAsSlowAsAnotherOfItsMachine) {
+  const auto ports = [](const char* second) {
+    Bundle b;
+    for (int h = 0; h < 6; ++h) {
+      b.say("n" + std::to_string(h), "nic.rate[mlx5_0]", h == 4 ? "100" : "400");
+      b.say("n" + std::to_string(h), "nic.rate[mlx5_1]", h == 2 ? second : "400");
+      b.say("n" + std::to_string(h), "nic.rate[mlx5_8]", "100");
+    }
+    return b;
+  };
+  EXPECT_TRUE(slows(ports("400")));
+  EXPECT_EQ(ports("100").findings().at(0).outcome, Outcome::ruled_out) << "two machines";
+}
+
 // Two of many that were installed alike; a part of two machines is a second crowd.
 TEST(Drift, AFewHostsWithASlowerSetting) {
   EXPECT_TRUE(slows(Bundle()

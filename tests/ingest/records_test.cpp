@@ -119,5 +119,75 @@ TEST(SwitchPorts, OfTheFabricButNotOfAdapters) {
             "switch_port_errors leaf-2");
 }
 
+// Series of counters as "host nic name value labels", a line each.
+std::string counters(const test::Rows& rows) {
+  std::string out;
+  for (const SeriesRow& s : rows.series_rows)
+    out += fmt::format("{} {} {} {}\n", name_of(s.host), s.nic.value_or(""), s.name, s.labels);
+  return out;
+}
+
+TEST(FabricCounters, BothEndsOfALinkCountApart) {
+  EXPECT_EQ(
+      counters(record_file(
+          "fabric/ibqueryerrors_2205.txt",
+          "Errors for 0xb7 \"leaf-3\"\n"
+          "   GUID 0xb7 port ALL: [SymbolErrorCounter == 9]\n"
+          "   GUID 0xb7 port 14: [SymbolErrorCounter == 5]\n"
+          "   Link info:    303   14[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>  0xb8   658    "
+          "1[  ] \"n41 mlx5_2\" ( )\n"
+          "   GUID 0xb7 port 40: [SymbolErrorCounter == 4]\n"
+          "   Link info:    303   40[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>  0xc8   658    "
+          "9[  ] \"spine-1\" ( )\n"
+          "Errors for \"n41 mlx5_2\"\n"
+          "   GUID 0xb8 port 1: [SymbolErrorCounter == 7]\n")),
+      "n41 mlx5_2 SymbolErrorCounter end=switch\nleaf-3 40 SymbolErrorCounter node=switch\n"
+      "n41 mlx5_2 SymbolErrorCounter \n");
+}
+
+TEST(FabricCounters, TheMonitorOfIbdiagnet) {
+  EXPECT_EQ(counters(record_file("sweep_1/ibdiagnet2.pm",
+                                 "Port=41 Lid=0x02 GUID=0xb0 Device=54002 Port Name=leaf-2/U1/P41\n"
+                                 "-------------------------------\n"
+                                 "symbol_error_counter=0\nport_rcv_errors=12\n")),
+            "leaf-2 41 symbol_error_counter node=switch\nleaf-2 41 port_rcv_errors node=switch\n");
+  EXPECT_EQ(dated_events(record_file(
+                "ibdiagnet2.log",
+                "-E- lid=0x0217 dev=54002 leaf-7/U1/P41\n"
+                "        Performance Monitor counter     : Value\n"
+                "        symbol_error_counter            : 643297            (threshold=10)\n")),
+            "switch_port_errors leaf-7");
+}
+
+TEST(FabricLinks, ASwitchThatLostLinksAndACardOnOneLane) {
+  std::string listed;
+  for (int leaf = 1; leaf <= 5; ++leaf) {
+    listed += fmt::format("Switch: 0xb{} MF0;leaf-{}:MQM9700/U1:\n", leaf, leaf);
+    listed += "  31  1[  ] ==( 4X 106.25 Gbps Active/  LinkUp)==>  18  1[  ] \"n1 mlx5_0\" ( )\n";
+    for (int up = 0; up < 8; ++up)
+      listed += leaf == 3 && up > 3
+                    ? fmt::format("  31 {}[  ] ==( Down/ Polling)==>  [  ] \"\" ( )\n", 33 + up)
+                    : fmt::format(
+                          "  31 {}[  ] ==( 4X 106.25 Gbps Active/  LinkUp)==>  12  {}[  ] "
+                          "\"MF0;spine-{}:MQM9700/U1\" ( )\n",
+                          33 + up, leaf, up);
+  }
+  EXPECT_EQ(dated_events(record_file("iblinkinfo.txt", listed)), "switch_links_lost leaf-3");
+  EXPECT_EQ(
+      dated_events(record_file(
+          "iblinkinfo.txt",
+          "CA: n7 mlx5_4:\n"
+          "      0xa0    495    1[  ] ==( 1X   106.25 Gbps Active/  LinkUp)==>     18   59[  ] "
+          "\"MF0;leaf-4:MQM9700/U1\" ( Could be 4X )\n")),
+      "nic_port_narrow n7");
+}
+
+TEST(CgroupCpu, ALimitThatIsReachedMostOfTheTime) {
+  EXPECT_EQ(dated_events(record_file("pod-1.txt", "nr_periods 184011\nnr_throttled 181618\n")),
+            "cpu_limit_reached");
+  EXPECT_EQ(dated_events(record_file("pod-1.txt", "nr_periods 184011\nnr_throttled 1618\n")), "");
+  EXPECT_EQ(dated_events(record_file("pod-1.txt", "nr_periods 99\nnr_throttled 98\n")), "");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

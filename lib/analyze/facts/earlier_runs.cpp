@@ -82,6 +82,18 @@ bool named_alike(const std::string& a, const std::string& b) {
          std::equal(one + 1, a.end(), other + 1);
 }
 
+// What began then says that it ended well, and nothing of its output failed.
+bool ended_well_since(const Facts& facts, std::span<const OutputSpan> output, Nanoseconds begun) {
+  const std::set<MemberId> failed = failed_output(facts);
+  return std::ranges::none_of(
+             output,
+             [&](const OutputSpan& s) { return s.first >= begun && failed.count(s.member) > 0; }) &&
+         std::ranges::any_of(facts.events, [&](const EventRow& e) {
+           return e.traits.has_any({Trait::completed, Trait::launcher_completed}) && e.time_ns &&
+                  *e.time_ns > begun;
+         });
+}
+
 // Whose name says so, and that end before all other output begins; nullopt for its beginning: there
 // is none of these.
 std::optional<Nanoseconds> begin_after_named(const Facts& facts, std::span<const OutputSpan> output,
@@ -94,10 +106,10 @@ std::optional<Nanoseconds> begin_after_named(const Facts& facts, std::span<const
   for (const OutputSpan& s : output)
     if (!named(s)) begun = std::min(begun.value_or(s.first), s.first);
   if (!begun) return std::nullopt;
-  // What ended not long before is why it was started again: the same incident.
-  constexpr Nanoseconds kAnother = 30 * kMinute;
+  // What ended not long before is why it was started again: the same incident, unless that is over.
+  const Nanoseconds another = ended_well_since(facts, output, *begun) ? 0 : 30 * kMinute;
   for (const OutputSpan& s : output)
-    if (named(s) && s.ended && s.last + kAnother < *begun) earlier[s.member] = {s.last, *begun};
+    if (named(s) && s.ended && s.last + another < *begun) earlier[s.member] = {s.last, *begun};
   return earlier.empty() ? std::nullopt : begun;
 }
 

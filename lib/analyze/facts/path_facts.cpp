@@ -40,7 +40,8 @@ struct PathTable {
   Pattern never_hosts_like;         // not even in a folder of hosts
   Pattern one_per_machine_like;     // files of which a machine has one
   Pattern by_machine_tool_like;     // a folder or an ending is a tool that tells of one machine
-  Pattern job_output_like, other_programs_like, earlier_runs_like, records_like;
+  Pattern job_output_like, other_programs_like, earlier_runs_like, named_after_run_like,
+      records_like;
 };
 
 const PathTable& path_table() {
@@ -66,6 +67,7 @@ const PathTable& path_table() {
     table.records_like = compiled("records_like");
     table.other_programs_like = compiled("other_programs_like");
     table.earlier_runs_like = compiled("earlier_runs_like");
+    table.named_after_run_like = compiled("named_after_run_like");
     for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
     for (const auto& one : document["log_words"]) table.log_words.insert(one.get<std::string>());
     return table;
@@ -232,8 +234,9 @@ namespace {
 
 // What a machine has one of.
 bool of_one_machine(const MemberRow& m) {
-  static const std::set<std::string> kKinds{"kernel", "rdma", "bmc", "fabric-manager"};
-  return m.kind == "file" && kKinds.count(m.text_kind) > 0;
+  static const std::set<std::string> kKinds{"kernel", "rdma", "bmc", "fabric-manager"},
+      kFormats{"rdma-statistic", "rdma-statistic-json", "ethtool-statistics"};
+  return m.kind == "file" && (kKinds.count(m.text_kind) > 0 || kFormats.count(m.format) > 0);
 }
 
 bool named_as_one_of_machine(const MemberRow& m) {
@@ -609,6 +612,11 @@ bool of_other_program(std::string_view path) {
 bool of_earlier_run(std::string_view path) {
   return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
                                 path_table().earlier_runs_like->expression());
+}
+
+bool named_after_run(std::string_view path) {
+  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
+                                path_table().named_after_run_like->expression());
 }
 
 }  // namespace culprit::analyze

@@ -47,6 +47,8 @@ bool named_as_record(std::string_view path);
 bool of_other_program(std::string_view path);
 // Named as output of a run before: "logs/previous/worker-0.log", what kubectl logs --previous gave.
 bool of_earlier_run(std::string_view path);
+// In a folder of one run, or with its number or date in its name: "run_0418/log.txt".
+bool named_after_run(std::string_view path);
 
 // Daemons' logs of a machine that its kernel writes into as well, by the names that systems give
 // them.

@@ -22,6 +22,7 @@ struct Said {
   std::map<std::string, std::set<std::string>> spellings;           // by key
   std::map<std::string, std::set<std::string>> devices;             // key -> devices that say so
   std::map<std::string, std::pair<std::string, DriftPlace>> first;  // key -> path and place
+  std::map<std::pair<std::string, std::string>, DriftPlace> of_device;  // key, device
 };
 
 template <class Word>
@@ -92,6 +93,40 @@ std::string usual_of_same_device(const std::map<Host, Said>& hosts, const Host& 
     }
   }
   return agree >= kFewestHosts ? usual : std::string();
+}
+
+// The one host of which a device has another value than the same device of all others, where the
+// hosts have the same values as a set: ports of several kinds in one machine hide each other.
+void compare_same_devices(const std::map<Host, Said>& hosts, DriftItem& item) {
+  std::map<std::string, std::map<std::string, std::vector<Host>>> devices;  // -> value -> hosts
+  for (const auto& [host, said] : hosts)
+    for (const auto& [key, names] : said.devices)
+      for (const std::string& name : names) devices[name][key].push_back(host);
+  std::optional<DriftItem> out;
+  for (const auto& [device, values] : devices) {
+    if (values.size() != 2) continue;
+    const auto odd =
+        std::ranges::min_element(values, {}, [](const auto& value) { return value.second.size(); });
+    const Host& host = odd->second.front();
+    const std::string usual = usual_of_same_device(hosts, host, device);
+    if (odd->second.size() > 1 || usual.empty()) continue;
+    if (out && out->values[1].hosts.front() != host) return;
+    if (!out) {
+      out = item;
+      out->state = DriftState::differs;
+      out->usual_of_device = usual;
+      out->values.assign(2, {});
+      out->values[0].value = usual;
+      out->values[0].hosts = values.at(usual);
+      for (const Host& other : out->values[0].hosts)
+        out->values[0].places.push_back(hosts.at(other).of_device.at({usual, device}));
+      out->values[1].value = odd->first;
+      out->values[1].hosts = {host};
+      out->values[1].places = {hosts.at(host).of_device.at({odd->first, device})};
+    }
+    out->values[1].devices.push_back(host + " " + device);
+  }
+  if (out) item = std::move(*out);
 }
 
 DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map<Host, Said>& hosts,
@@ -170,6 +205,7 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
     item.usual_of_device =
         usual_of_same_device(hosts, odd, item.values[1].devices.front().substr(odd.size() + 1));
   }
+  if (item.state == DriftState::same) compare_same_devices(hosts, item);
   return item;
 }
 
@@ -234,8 +270,9 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
     Said& said = settings[name][host];
     const std::string key = rules::drift_key(row.value, rule.compare);
     said.spellings[key].insert(row.value);
-    if (!device.empty()) said.devices[key].insert(device);
     const auto here = std::pair(member->path, DriftPlace{row.place, row.value});
+    if (!device.empty() && said.devices[key].insert(device).second)
+      said.of_device.emplace(std::pair(key, device), here.second);
     const auto [it, fresh] = said.first.emplace(key, here);
     if (!fresh &&
         std::tie(here.first, here.second.place.line, row.value) <

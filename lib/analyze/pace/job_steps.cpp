@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <tuple>
 
 #include "analyze/facts/path_facts.hpp"
-#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -119,29 +119,52 @@ void times_from_durations(const Facts& facts, JobSteps& steps) {
   }
 }
 
-// The folder of a run and the number in its name: "run_", 922 of "run_0922/rank0.log".
-std::pair<std::string_view, std::int64_t> numbered_folder(std::string_view path) {
-  for (std::size_t end = path.rfind('/'); end != std::string_view::npos && end > 0;) {
-    const std::size_t slash = path.rfind('/', end - 1);
-    const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
-    const std::string_view folder = path.substr(begin, end - begin);
-    const std::size_t digit = folder.find_first_of("0123456789");
-    const std::size_t past = std::min(folder.find_first_not_of("0123456789", digit), folder.size());
-    std::int64_t number = 0;
-    if (digit != std::string_view::npos && parse_whole(folder.substr(digit, past - digit), number))
-      return {folder.substr(0, digit), number};
-    end = slash;
-  }
-  return {};
+// Ranks of one run take the same time for a step: logs of the same steps that differ in it, and are
+// named after runs, are of two.
+bool of_two_runs(const ProgressSpan& a, const MemberRow& of_a, const ProgressSpan& b,
+                 const MemberRow& of_b) {
+  constexpr std::uint64_t kWholeRun = 20;  // rows
+  constexpr double kUnlike = 1.25;
+  if (!a.mean_ms || !b.mean_ms || a.rows < kWholeRun || b.rows < kWholeRun ||
+      of_a.rank != of_b.rank || of_a.host != of_b.host || !named_after_run(of_a.path) ||
+      !named_after_run(of_b.path) ||
+      name_without_numbers(of_a.path) != name_without_numbers(of_b.path))
+    return false;
+  return std::max(*a.mean_ms, *b.mean_ms) > kUnlike * std::min(*a.mean_ms, *b.mean_ms);
+}
+
+struct Candidate {
+  const ProgressSpan* span;
+  const MemberRow* member;
+};
+
+// by_name: their times do not tell their order.
+void put_in_order(std::vector<Candidate>& chosen, bool by_name) {
+  // Where none of them has a time, or one that is no other run's, runs are numbered by their names:
+  // "run_2/rank0.log" and "run_11/rank0.log".
+  const auto series = [](const Candidate& c) { return name_without_numbers(c.member->path); };
+  by_name = (by_name ||
+             std::ranges::none_of(
+                 chosen, [](const Candidate& c) { return c.span->first.time_ns.has_value(); })) &&
+            std::ranges::all_of(
+                chosen, [&](const Candidate& c) { return series(c) == series(chosen.front()); });
+  sort_rows(chosen, [&](const Candidate& a, const Candidate& b) {
+    const auto key = [&](const Candidate& c) {
+      return std::tuple(by_name ? 0 : c.span->first.time_ns.value_or(0),
+                        !of_earlier_run(c.member->path), c.member->attempt.value_or(0));
+    };
+    const auto steps = [](const Candidate& c) {
+      return std::tuple(c.span->first.iteration.value_or(0), c.member->order);
+    };
+    if (key(a) != key(b)) return key(a) < key(b);
+    const int order = by_name ? strverscmp(a.member->path.c_str(), b.member->path.c_str()) : 0;
+    return order != 0 ? order < 0 : steps(a) < steps(b);
+  });
 }
 
 }  // namespace
 
 std::vector<MemberId> step_logs(const Facts& facts) {
-  struct Candidate {
-    const ProgressSpan* span;
-    const MemberRow* member;
-  };
   std::vector<Candidate> all;
   for (const ProgressSpan& span : facts.progress) {
     const MemberRow* m = facts.member(span.member);
@@ -149,18 +172,28 @@ std::vector<MemberId> step_logs(const Facts& facts) {
     all.push_back({&span, m});
   }
   static constexpr Rank kLast{1'000'000'000};
-  // A log that says how long a step took is worth more than one that must be timed.
+  // A log that says how long a step took is worth more than one that must be timed, and one that
+  // says when it was more than a table of all ranks.
   sort_by(all, [](const Candidate& a) {
-    return std::tuple(of_earlier_run(a.member->path), !a.span->last.iteration_ms, ~a.span->rows,
-                      a.member->rank.value_or(kLast), a.member->order);
+    return std::tuple(of_earlier_run(a.member->path), !a.span->last.iteration_ms,
+                      !a.span->last.time_ns, ~a.span->rows, a.member->rank.value_or(kLast),
+                      a.member->order);
   });
   // Most have times: their spans are apart, and a later one is held against its neighbour alone.
   std::map<Nanoseconds, Nanoseconds> spans;
   std::vector<Candidate> chosen, others;  // others: of the chosen, those that are no such span
+  bool by_name = false;                   // runs whose times do not tell their order
   for (const Candidate& c : all) {
     const auto& begin = c.span->first.time_ns;
     const auto& end = c.span->last.time_ns;
     const bool span = begin && end && *begin <= *end;
+    if (!chosen.empty() && std::ranges::all_of(chosen, [&](const Candidate& other) {
+          return of_two_runs(*c.span, *c.member, *other.span, *other.member);
+        })) {
+      chosen.push_back(c);
+      by_name = true;
+      continue;
+    }
     if (const auto after = span ? spans.upper_bound(*end) : spans.begin();
         after != spans.begin() && std::prev(after)->second >= *begin)
       continue;
@@ -186,20 +219,7 @@ std::vector<MemberId> step_logs(const Facts& facts) {
     else
       others.push_back(c);
   }
-  // Where none of them has a time, runs are numbered by their folders.
-  const bool numbered = std::ranges::all_of(chosen, [&](const Candidate& c) {
-    return !c.span->first.time_ns && numbered_folder(c.member->path).first ==
-                                         numbered_folder(chosen.front().member->path).first;
-  });
-  sort_rows(chosen, [&](const Candidate& a, const Candidate& b) {
-    const auto key = [&](const Candidate& c) {
-      return std::tuple(c.span->first.time_ns.value_or(0), !of_earlier_run(c.member->path),
-                        c.member->attempt.value_or(0),
-                        numbered ? numbered_folder(c.member->path).second : 0,
-                        c.span->first.iteration.value_or(0), c.member->order);
-    };
-    return key(a) < key(b);
-  });
+  put_in_order(chosen, by_name);
   std::vector<MemberId> out;
   for (const Candidate& c : chosen) out.push_back(c.member->id);
   return out;

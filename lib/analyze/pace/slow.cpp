@@ -534,9 +534,10 @@ class Joined {
         Symptom::infiniband_error, Symptom::gpu_unavailable,  Symptom::cpu_overload,
         Symptom::disk_fault,       Symptom::filesystem_mount, Symptom::switch_fault};
     for (const Finding& c : classified_) {
-      // What several machines report at once is not of one of them.
+      // What several machines report at once is not of one of them, and a switch is none.
       if (c.analysis != Analysis::classify || c.outcome != Outcome::fired || !c.host || !c.start ||
-          c.hosts.size() > 1 || kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning)
+          c.hosts.size() > 1 || c.cause == CauseKind::shared || kSlowing.count(c.symptom) == 0 ||
+          c.severity < Severity::warning)
         continue;
       const Nanoseconds slack = std::max<Nanoseconds>(c.uncertainty, (*end - *start) / 10);
       if (*c.start < *start - slack || *c.start > *end) continue;

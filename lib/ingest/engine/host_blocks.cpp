@@ -168,7 +168,7 @@ bool heads_section(std::string_view text, std::string_view name) {
 
 CommandHeading command_heading(std::string_view raw) {
   static const re2::RE2 kMarked(
-      R"(^(?:#+|={2,}|-{2,}|>{2,}|\*{2,}) *([A-Za-z][A-Za-z0-9.-]*)(?: +(?:\([^()]*\)|(?:20\d\d-\d\d-\d\d[ T])?\d\d?:\d\d(?::\d\d)?))? *:? *(.*?) *[=*#-]*$)");
+      R"(^(?:#+|={2,}|-{2,}|>{2,}|\*{2,}) *([A-Za-z][A-Za-z0-9.-]*)(?: +(?:\([^()]*\)|(?:20\d\d-\d\d-\d\d[ T])?\d\d?:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d.*20\d\d))? *:? *(.*?) *[=*#-]*$)");
   static const re2::RE2 kSsh(
       R"(^(?:\[?[\w.@-]*[:~ \w/.-]*\]?)[$#>] ?ssh (?:-\w+ (?:\w+=\S+ )?)*(?:\w+@)?([A-Za-z][A-Za-z0-9.-]*) ['"(]?(.*))");
   // The controller of a machine is asked over the network, and named after it: bmc-gx-07.

@@ -441,7 +441,7 @@ bool binary(std::string_view bytes) {
 
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kLogExport,
     kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kRecorderTables, kStatDot;
-extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
+extern const Document kCloudwatchJson, kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiPmon, kSmiDmon, kRdmaStatistic, kSysCounters,
     kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
@@ -466,7 +466,7 @@ constexpr const Document* kDocuments[] = {
     &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,   &kModinfo,
     &kLsmod,          &kPackages,           &kVersions,          &kSysctl,        &kHostWords,
     &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates, &kTextDiff,
-    &kJobConfig};
+    &kCloudwatchJson, &kJobConfig};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }

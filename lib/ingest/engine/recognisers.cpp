@@ -17,7 +17,8 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
 extern const Recogniser kSmiHeading, kSmiProcesses, kSmiList, kEccHistory, kNicHeading, kDriver,
     kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname,
     kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
-    kKubectlTop, kSinfo, kKubernetesConditions, kSwitchPorts, kSwitchMtus, kLabelledRows;
+    kKubectlTop, kSinfo, kKubernetesConditions, kCgroupCpu, kFabricCounters, kFabricLinks,
+    kSwitchPorts, kSwitchMtus, kLabelledRows;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
@@ -116,6 +117,9 @@ constexpr const Recogniser* kAll[] = {
     &kKubernetesConditions,
     &kSwitchMtus,
     &kLabelledRows,
+    &kCgroupCpu,
+    &kFabricCounters,
+    &kFabricLinks,
     &kSwitchPorts,
     &kSmiDmonBlock,
     &kErrorLine,

@@ -1,14 +1,9 @@
 // Ports of a switch that take errors, where the others take none: tables of counters as switches
-// print them, and ibqueryerrors.
+// print them.
 //
 //   Interface  Rx CRC     Rx Symbol   Rx Drop   Tx Drop   Speed  Peer
 //   swp37      0          3           0         0         400G   spine-3 swp13
 //   swp38      4410922    70115519    4410922   0         400G   spine-3 swp14
-//
-//   Errors for 0xb0cf0e0300b7 "MF0;leaf-2:MQM9700/U1"
-//      GUID 0xb0cf0e0300b7 port 41: [SymbolErrorCounter == 65535] [LinkDownedCounter == 9]
-//            Link info:  77 41[  ] ==( 4X 53.125 Gbps Active/ LinkUp)==> 0x... 91 14[  ] "spine-3"
-//            ( )
 
 #include <algorithm>
 #include <array>
@@ -147,60 +142,7 @@ class PortTable final : public Assembler {
   std::vector<Port> ports_;
 };
 
-// The ports of one node of the fabric, below "Errors for".
-class FabricErrors final : public Assembler {
- public:
-  explicit FabricErrors(std::string node) : node_(std::move(node)) {}
-
-  Step feed(const TextLine& line, Reading& reading) override {
-    static const re2::RE2 kPort(R"(^\s+GUID \S+ port (\d+|ALL): (\[.*))"),
-        kLink(R"re(^\s+Link info:.*==>.*"([^"]*)")re"),
-        kCounter(
-            R"(\[((?:Symbol|LinkIntegrity|PortRcv)Error(?:Counter|s)|LinkErrorRecoveryCounter|LocalLinkIntegrityErrors) == (\d+)\])");
-    const re2::StringPiece text(line.raw.data(), line.raw.size());
-    std::string port, counters, far, name;
-    if (re2::RE2::PartialMatch(text, kPort, &port, &counters)) {
-      place_ = line.place;
-      port_ = port;
-      message_.clear();
-      if (port == "ALL") return Step::took;  // their sum
-      std::uint64_t value = 0;
-      for (re2::StringPiece rest(counters);
-           re2::RE2::FindAndConsume(&rest, kCounter, &name, &value);)
-        if (value >= kMany && message_.empty()) message_ = fmt::format("{} {}", name, value);
-      return Step::took;
-    }
-    if (!re2::RE2::PartialMatch(text, kLink, &far)) return Step::not_mine;
-    const bool of_host = contains(far, " mlx") || contains(far, " HCA");
-    if (!message_.empty() && !of_host)
-      tell(place_, Host(node_),
-           fmt::format("switch port errors: port {}, {}, link to {}", port_, message_, far),
-           reading);
-    return Step::took;
-  }
-  void finish(Reading&) override {}
-
- private:
-  std::string node_, port_, message_;
-  Place place_;
-};
-
-// "MF0;leaf-2:MQM9700/U1" -> "leaf-2"; a host's adapter is none.
-std::string switch_name(std::string text) {
-  if (contains(text, " mlx") || contains(text, " HCA")) return {};
-  if (const std::size_t semicolon = text.find(';'); semicolon != std::string::npos)
-    text.erase(0, semicolon + 1);
-  return text.substr(0, text.find(':'));
-}
-
 Outcome read_ports(const TextLine& line, Reading&) {
-  static const re2::RE2 kNode(R"re(^Errors for (?:0x[0-9a-f]+ )?"([^"]+)")re");
-  std::string node;
-  if (re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kNode, &node)) {
-    node = switch_name(std::move(node));
-    if (node.empty()) return {};
-    return {true, std::make_unique<FabricErrors>(std::move(node))};
-  }
   std::vector<std::string> headings;
   std::vector<std::size_t> errors;
   for (const std::string_view cell : port_cells(line.raw.substr(0, 1024))) {
@@ -289,16 +231,15 @@ Outcome read_mtu(const TextLine& line, Reading& reading) {
 constexpr std::string_view kMtuWords[] = {"Ethernet", "ort-channel", "undredGigE", " mtu 1",
                                           " mtu 9"};
 
-constexpr std::string_view kPortWords[] = {"IFACE ", "Interface ", "Port   ", "Intf   ",
-                                           "Errors for "};
+constexpr std::string_view kPortWords[] = {"IFACE ", "Interface ", "Port   ", "Intf   "};
 
 }  // namespace
 
 extern const Recogniser kSwitchPorts, kSwitchMtus;
 constinit const Recogniser kSwitchMtus{
     "switch-mtus", "ports between switches that carry no large packets", kMtuWords, read_mtu};
-constinit const Recogniser kSwitchPorts{
-    "switch-ports", "counters of the ports of a switch, and ibqueryerrors: ports that take errors",
-    kPortWords, read_ports};
+constinit const Recogniser kSwitchPorts{"switch-ports",
+                                        "counters of the ports of a switch: ports that take errors",
+                                        kPortWords, read_ports};
 
 }  // namespace culprit::ingest

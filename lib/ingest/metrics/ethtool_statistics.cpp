@@ -1,12 +1,16 @@
 // `ethtool -S DEVICE`: the driver's own counters of one interface. The output does not name the
-// interface: the command does, when it was echoed, or the file.
+// interface: the command does, when it was echoed, or the file, or a heading that a script put
+// above each of them, "[mlx5_0 ens3 rail0]", be it with the counters of /sys/class/infiniband or
+// without.
 #include <string>
 
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "line/digit.hpp"
 #include "model/contains.hpp"
+#include "rules/metrics.hpp"
 
 namespace culprit::ingest {
 
@@ -44,6 +48,21 @@ std::string_view device_of(std::string_view text, bool file) {
   return device.size() <= kLongestStatisticName ? device : std::string_view{};
 }
 
+// "[rdma0]", "[mlx5_0 ens3 rail0]" -> its first word; "" of another line.
+std::string_view device_heading(std::string_view text) {
+  if (!text.starts_with('[') || !text.ends_with(']')) return {};
+  const std::string_view device = text.substr(1, text.find_first_of(" ,]") - 1);
+  return device.size() > 1 && device.size() <= kLongestStatisticName && line::alpha(device[0]) &&
+                 line::digit(device.back())
+             ? device
+             : std::string_view{};
+}
+
+bool known_counter(const std::string& name) {
+  const auto match = rules::Catalogue::built_in().find(name);
+  return match && match->metric->entity == "nic" && match->kind == rules::MetricKind::counter;
+}
+
 bool statistics_heading(std::string_view text) { return line::trimmed(text) == "NIC statistics:"; }
 
 class EthtoolStatistics final : public RecordReader {
@@ -65,6 +84,13 @@ class EthtoolStatistics final : public RecordReader {
       named_ = true;
       return {};
     }
+    if (const std::string_view device = device_heading(text); !device.empty()) {
+      device_ = device;
+      named_ = in_block_ = true;
+      return {};
+    }
+    if (text.starts_with('#')) return {};
+    if (text.starts_with(kPairs)) return pairs(text.substr(kPairs.size()), place, reading);
     if (text == "no stats available" || text.starts_with("Cannot get ")) return {};
     Timestamp moment;
     if (raw[0] != ' ' && raw[0] != '\t' && moment_alone(text, moment)) {
@@ -82,8 +108,20 @@ class EthtoolStatistics final : public RecordReader {
     double value = 0;
     if (number == "N/A") return {};
     if (read_number(number, value) != number.size()) return {false, nullptr, "ethtool.value"};
+    return put(text.substr(0, colon), value, place, reading);
+  }
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
+    return line::trimmed(raw).empty() || statistics_heading(raw)
+               ? read(raw, place, reading)
+               : Outcome{false, nullptr, "ethtool.cut"};
+  }
+
+ private:
+  static constexpr std::string_view kPairs = "hw_counters: ";
+
+  Outcome put(std::string_view name, double value, const Place& place, Reading& reading) {
     SeriesRow key;
-    key.name = text.substr(0, colon);
+    key.name = name;
     if (!device_.empty()) key.nic = device_;
     key.clock = time_.clock;
     if (of_name_) key.labels = kTimeOfName;
@@ -94,13 +132,22 @@ class EthtoolStatistics final : public RecordReader {
              reading);
     return {true};
   }
-  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
-    return line::trimmed(raw).empty() || statistics_heading(raw)
-               ? read(raw, place, reading)
-               : Outcome{false, nullptr, "ethtool.cut"};
+  // "packet_seq_err=26 out_of_sequence=13"
+  Outcome pairs(std::string_view text, const Place& place, Reading& reading) {
+    Outcome out{false, nullptr, "ethtool.value"};
+    while (!text.empty()) {
+      const std::string_view word = text.substr(0, text.find(' '));
+      text.remove_prefix(std::min(word.size() + 1, text.size()));
+      const std::size_t equals = word.find('=');
+      double value = 0;
+      if (equals == std::string_view::npos || equals == 0 ||
+          read_number(word.substr(equals + 1), value) != word.size() - equals - 1)
+        continue;
+      out = put(word.substr(0, equals), value, place, reading);
+    }
+    return out;
   }
 
- private:
   std::string device_;  // of the lines below; "" not known
   const std::string of_file_;
   bool in_block_ = false;
@@ -110,14 +157,18 @@ class EthtoolStatistics final : public RecordReader {
 };
 
 bool sniff_ethtool_statistics(const Head& head) {
+  constexpr int kLooked = 4;
   std::string_view rest = head.bytes;
-  for (int lines = 0; !rest.empty() && lines < 4;) {
+  bool below_device = false;
+  for (int lines = 0; !rest.empty() && lines < kLooked;) {
     const std::size_t end = rest.find('\n');
     const std::string_view text = line::trimmed(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     ++lines;
     if (statistics_heading(text)) return true;
+    if (below_device && known_counter(std::string(text.substr(0, text.find(':'))))) return true;
+    below_device = below_device || !device_heading(text).empty();
   }
   return false;
 }

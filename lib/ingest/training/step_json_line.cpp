@@ -21,7 +21,8 @@ Outcome read_step_json(const TextLine& line, Reading& reading) {
   const std::string_view text = line.raw.substr(begin);
   const ObjectGlance seen = glance(text);
   if (!seen.complete || !seen.step || seen.numbers + seen.figure == 0) return {};
-  Outcome out = reading.keep<StepLines>().objects.read(text, line.place, reading);
+  Outcome out =
+      reading.keep<StepLines>().objects.read(text, line.place, reading, line.line.prefix.time);
   out.reject = {};  // it is a log, whatever else its lines hold
   return out;
 }

@@ -18,10 +18,11 @@ enum class KeyRole : unsigned char {
   host,
   gpu,
   nic,
-  port,    // of a network card
-  device,  // a GPU or a network card: its name tells which
-  run,     // tells the series of one run from those of another
-  metric,  // long tables: the name of what stands in `amount`
+  port,     // of a network card
+  device,   // a GPU or a network card: its name tells which
+  run,      // tells the series of one run from those of another
+  element,  // of storage or network, where the cell is a name: a switch, a target
+  metric,   // long tables: the name of what stands in `amount`
   amount,
   operation,  // a log of collective calls: AllReduce ...
   bytes,

@@ -226,6 +226,7 @@ void StepObjects::number(std::string_view parent, std::string_view name, std::st
       return;
     case KeyRole::port: devices_.port = text.substr(0, kLongestText); return;
     case KeyRole::device: devices_.device = text.substr(0, kLongestText); return;
+    case KeyRole::element:
     case KeyRole::nic:
     case KeyRole::host:
     case KeyRole::metric:
@@ -271,6 +272,9 @@ void StepObjects::string(std::string_view parent, std::string_view name, std::st
       if (grade > run_grade_)
         run_grade_ = grade, run_ = std::string(name) + "=" + std::string(kept);
       return;
+    case KeyRole::element:
+      run_ += (run_.empty() ? "" : ",") + std::string(name) + "=" + std::string(kept);
+      return;
     case KeyRole::nic: devices_.nic = kept; return;
     case KeyRole::port: devices_.port = kept; return;
     case KeyRole::device: devices_.device = kept; return;
@@ -299,7 +303,8 @@ void StepObjects::null(std::string_view parent, std::string_view name) {
   if (!key->left_out) none_ = key->slot;
 }
 
-Outcome StepObjects::read(std::string_view text, const Place& place, Reading& reading) {
+Outcome StepObjects::read(std::string_view text, const Place& place, Reading& reading,
+                          const Timestamp& printed) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
   if (text[first] != '{') return {false, nullptr, "jsonl.not_object"};
@@ -342,6 +347,7 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
     for (StepRow::Cell& cell : row_.cells)
       if (cell.slot == amount_) cell.slot = slot;
   }
+  if (time_grade_ == 0) row_.time = printed;
   if (!run_.empty()) row_.owner.labels += (row_.owner.labels.empty() ? "" : ",") + run_;
   if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
   return {true};

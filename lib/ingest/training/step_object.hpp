@@ -26,7 +26,9 @@ ObjectGlance glance(std::string_view text);
 class StepObjects {
  public:
   explicit StepObjects(std::string_view framework) : rows_(framework) {}
-  Outcome read(std::string_view text, const Place& place, Reading& reading);
+  // printed: when the line that holds the object was, for an object that does not tell it.
+  Outcome read(std::string_view text, const Place& place, Reading& reading,
+               const Timestamp& printed = {});
 
   // As told by the scanner, in the order of the text.
   void number(std::string_view parent, std::string_view key, std::string_view text);

@@ -453,9 +453,10 @@ class StepTableReader final : public RecordReader {
         return;
       case KeyRole::port: devices_.port = trimmed(cell).substr(0, kLongestColumnName); return;
       case KeyRole::device: devices_.device = trimmed(cell).substr(0, kLongestColumnName); return;
-      case KeyRole::run:
-        run_ = column.name + "=" + std::string(trimmed(cell).substr(0, kLongestColumnName));
-        return;
+      case KeyRole::element:
+        if (trimmed(cell).empty() || metric_number(cell, value, unit)) break;
+        [[fallthrough]];
+      case KeyRole::run: tell_apart(column.name, trimmed(cell)); return;
       case KeyRole::metric:
         if (layout_.is_long() && i == layout_.metric)
           text_[i] = trimmed(cell).substr(0, kLongestColumnName);
@@ -483,6 +484,11 @@ class StepTableReader final : public RecordReader {
     }
     row_.cells.push_back({column.slot, value});
     if (layout_.calls() || layout_.is_long()) named_.push_back(i);
+  }
+
+  void tell_apart(const std::string& column, std::string_view cell) {
+    run_ +=
+        (run_.empty() ? "" : ",") + column + "=" + std::string(cell.substr(0, kLongestColumnName));
   }
 
   // Of a long table: the numbers are of what the row names. all: each of them, else `main` only.
