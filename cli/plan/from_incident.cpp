@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "diagnose/analyse.hpp"
 #include "incident.hpp"
 #include "pack.hpp"
@@ -44,6 +46,13 @@ Result<diagnose::SlowSpells> slow_spells(PlanIncident& incident) {
     findings = std::move(made);
   }
   return diagnose::slow_spells(findings, incident.resolved);
+}
+
+std::string because_of(const diagnose::SlowSpell& s) {
+  return fmt::format("because of {} {}: steps took {:.2f} times as long, {} iteration {}{}",
+                     name(s.subject.kind), s.subject.id, s.level_ms / s.healthy_ms,
+                     s.over ? "from" : "since", s.first,
+                     s.over ? fmt::format(" to {}; it is over", s.last) : "");
 }
 
 }  // namespace culprit::cli

@@ -27,5 +27,7 @@ Result<PlanIncident> open_plan_incident(const Arguments& arguments);
 
 // Errors (usage): the database holds no findings yet.
 Result<diagnose::SlowSpells> slow_spells(PlanIncident& incident);
+// For people: "because of rank 2: steps took 1.47 times as long, since iteration 201".
+std::string because_of(const diagnose::SlowSpell& spell);
 
 }  // namespace culprit::cli

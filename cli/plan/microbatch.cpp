@@ -101,14 +101,10 @@ struct SlowGroups {
   bool nobody = false;  // a spell that nothing ties to a rank
 };
 
-// Who is slow now; when all of it is over, what would have helped then.
 SlowGroups slow_groups(const std::vector<diagnose::SlowSpell>& spells, const plan::Shape& shape,
                        std::size_t dp) {
   SlowGroups out;
-  const bool now =
-      std::ranges::any_of(spells, [](const diagnose::SlowSpell& s) { return !s.over; });
   for (const diagnose::SlowSpell& s : spells) {
-    if (now && s.over) continue;
     if (s.ranks.empty()) {
       out.nobody = true;
       continue;
@@ -151,7 +147,8 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
   CULPRIT_TRY(shape, plan::make_shape(l.order, sizes, 1));
   std::size_t dp = 0;
   while (dp < shape.dimensions.size() && shape.dimensions[dp].name != "dp") ++dp;
-  const auto [group, healthy, nobody] = slow_groups(slow.spells, shape, dp);
+  const auto spells = slow.to_act_on();
+  const auto [group, healthy, nobody] = slow_groups(spells, shape, dp);
   if (group.empty())
     return usage_error(slow.spells.empty()
                            ? "the job was not slow for long: " + report::words(slow.why)
@@ -183,11 +180,7 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
   for (const auto& [g, s] : group) {
     out.times[static_cast<std::size_t>(g)] = s->level_ms / each;
     if (++told > 8) continue;
-    out.notes.push_back(fmt::format(
-        "group {} is slow because of {} {}: steps took {:.2f} times as long, {} iteration {}{}", g,
-        name(s->subject.kind), s->subject.id, s->level_ms / s->healthy_ms,
-        s->over ? "from" : "since", s->first,
-        s->over ? fmt::format(" to {}; it is over", s->last) : ""));
+    out.notes.push_back(fmt::format("group {} is slow {}", g, because_of(*s)));
   }
   if (told > 8) out.notes.push_back(fmt::format("and {} more slow groups", told - 8));
   return {};

@@ -7,7 +7,6 @@
 #include "analyze/facts/topology.hpp"
 #include "model/number.hpp"
 #include "model/ranges.hpp"
-#include "from_incident.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::cli {
@@ -18,10 +17,14 @@ std::int64_t JobShape::size(std::string_view dimension) const {
   return 1;
 }
 
-std::string JobShape::host_of(Rank rank) const {
-  const auto h =
-      static_cast<std::size_t>(shape.host.empty() ? number_of(rank) : shape.host[index_of(rank)]);
+std::string JobShape::name_of_host(std::int32_t number) const {
+  const auto h = static_cast<std::size_t>(number);
   return h < hosts.size() ? hosts[h] : fmt::format("host{}", h);
+}
+
+std::string JobShape::host_of(Rank rank) const {
+  return name_of_host(shape.host.empty() ? static_cast<std::int32_t>(number_of(rank))
+                                         : shape.host[index_of(rank)]);
 }
 
 std::string JobShape::place_of(Rank rank) const {
@@ -33,7 +36,47 @@ std::string JobShape::place_of(Rank rank) const {
   return out.empty() ? "alone" : out;
 }
 
-Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
+std::optional<std::int32_t> JobShape::number_of_host(const std::string& name) const {
+  for (std::int64_t r = 0; r < shape.ranks(); ++r)
+    if (host_of(Rank(r)) == name)
+      return shape.host.empty() ? static_cast<std::int32_t>(r)
+                                : shape.host[static_cast<std::size_t>(r)];
+  return std::nullopt;
+}
+
+namespace {
+
+// The host of each rank, as a number in `names`; nothing unless all are known.
+struct RankPlaces {
+  std::vector<std::string> names;
+  std::vector<std::int32_t> host;
+};
+
+std::optional<RankPlaces> places_of(const analyze::Topology& topology, std::int64_t ranks) {
+  RankPlaces out;
+  for (const auto& [rank, name] : topology.host_of) out.names.push_back(name);
+  sort_unique(out.names);
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    const auto at = topology.host_of.find(Rank(r));
+    if (at == topology.host_of.end()) return std::nullopt;
+    out.host.push_back(static_cast<std::int32_t>(
+        std::ranges::lower_bound(out.names, std::string(at->second)) - out.names.begin()));
+  }
+  return out;
+}
+
+}  // namespace
+
+void place(const analyze::Topology& topology, JobShape& job) {
+  auto places = places_of(topology, job.shape.ranks());
+  if (!places) return;
+  job.shape.host = std::move(places->host);
+  job.hosts = std::move(places->names);
+  job.source = "as given, placed as in the incident";
+}
+
+Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments,
+                           const PlanIncident* open) {
   JobShape out;
   constexpr std::int64_t kMost = 1 << 24;
   std::vector<plan::Dimension> sizes{{"tp", 1}, {"cp", 1}, {"ep", 1}, {"dp", 1}, {"pp", 1}};
@@ -43,7 +86,12 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
   for (const char* name : {"tp", "pp", "dp", "cp"}) flags = flags || input.has(name);
   std::optional<std::int64_t> known_gpus;
   if (names_plan_incident(arguments) && !flags) {
-    CULPRIT_TRY(incident, open_plan_incident(arguments));
+    std::optional<PlanIncident> named;
+    if (open == nullptr) {
+      CULPRIT_TRY(opened, open_plan_incident(arguments));
+      open = &named.emplace(std::move(opened));
+    }
+    const PlanIncident& incident = *open;
     const analyze::Facts& facts = incident.resolved.facts;
     const auto machines = static_cast<std::int64_t>(facts.hosts.size());
     if (machines > 0 && facts.world_size > 0 && facts.world_size % machines == 0)
@@ -64,20 +112,12 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     // Sizes come from files of the bundle: their product is taken once they are known to be sane.
     CULPRIT_TRY(sane, plan::make_shape(order, sizes, 1));
     const std::int64_t ranks = sane.ranks();
-    std::vector<std::string> names;
-    for (const auto& [rank, name] : topology.host_of) names.push_back(name);
-    sort_unique(names);
-    for (std::int64_t r = 0; r < ranks; ++r) {
-      const auto it = topology.host_of.find(Rank(r));
-      if (it == topology.host_of.end()) break;
-      host.push_back(
-          static_cast<std::int32_t>(std::ranges::lower_bound(names, it->second) - names.begin()));
+    if (auto places = places_of(topology, ranks)) {
+      host = std::move(places->host);
+      out.hosts = std::move(places->names);
+    } else {
+      out.source += "; which host a rank is on is not known, so they are taken in order";
     }
-    if (static_cast<std::int64_t>(host.size()) == ranks)
-      out.hosts = std::move(names);
-    else
-      host.clear(),
-          out.source += "; which host a rank is on is not known, so they are taken in order";
   } else if (!flags) {
     return usage_error("this plan needs the shape of the job")
         .hint("--tp 8 --pp 4 --dp 16, or -d incident.db");

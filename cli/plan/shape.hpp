@@ -2,11 +2,13 @@
 // an incident.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "arguments.hpp"
 #include "plan/backup.hpp"
+#include "from_incident.hpp"
 #include "input.hpp"
 
 namespace culprit::cli {
@@ -19,11 +21,19 @@ struct JobShape {
   std::int64_t ep = 1;  // of the incident's layout; experts lie inside of dp and cp
   std::int64_t size(std::string_view dimension) const;  // 1 when there is none
   std::string host_of(Rank rank) const;
+  std::string name_of_host(std::int32_t number) const;
   std::string place_of(Rank rank) const;  // "tp1 pp0 dp3"
+  // As shape.host numbers it, or of its rank when that is empty; none: not of the job.
+  std::optional<std::int32_t> number_of_host(const std::string& name) const;
 };
 
-// A flag wins over the database. Errors: neither is given, or the database knows no layout.
-Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments);
+// A flag wins over the incident: `open`, or the one that the arguments name. Errors: neither is
+// given, or the incident knows no layout.
+Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments,
+                           const PlanIncident* open = nullptr);
+
+// A layout that options tell has no places; those of the incident are taken where it knows all.
+void place(const analyze::Topology& topology, JobShape& job);
 
 // Ranks that words name: ranks ("12", "0-7"), hosts ("node-07", "host3") and groups ("pp/3", as the
 // reports number them).

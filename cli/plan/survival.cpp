@@ -13,7 +13,6 @@
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
-#include "model/sort.hpp"
 #include "pack.hpp"
 #include "plan/survival.hpp"
 #include "report/terminal.hpp"
@@ -184,24 +183,6 @@ std::string json_of(const plan::SurvivalReport& report, const SurvivalContext& c
     out["errors"].push_back(
         {{"rank", number_of(e.rank)}, {"error", e.error}, {"recoverable", e.recoverable}});
   return json_text(out) + "\n";
-}
-
-// A layout that options tell has no places; those of the incident are taken where it knows all.
-void place(const analyze::Topology& topology, JobShape& job) {
-  std::vector<std::string> names;
-  for (const auto& [rank, host] : topology.host_of) names.push_back(host);
-  sort_rows(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  std::vector<std::int32_t> host;
-  for (std::int64_t r = 0; r < job.shape.ranks(); ++r) {
-    const auto at = topology.host_of.find(Rank(r));
-    if (at == topology.host_of.end()) return;
-    host.push_back(static_cast<std::int32_t>(
-        std::lower_bound(names.begin(), names.end(), std::string(at->second)) - names.begin()));
-  }
-  job.shape.host = std::move(host);
-  job.hosts = std::move(names);
-  job.source = "as given, placed as in the incident";
 }
 
 // Whose machines are evicted, and all ranks on them.

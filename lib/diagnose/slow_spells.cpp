@@ -1,6 +1,7 @@
 #include "slow_spells.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "model/number.hpp"
 #include "model/ranges.hpp"
@@ -40,6 +41,13 @@ std::vector<Rank> ranks_of(const Subject& s, const Resolved& incident) {
 }
 
 }  // namespace
+
+std::vector<SlowSpell> SlowSpells::to_act_on() const {
+  const bool now = std::ranges::any_of(spells, [](const SlowSpell& s) { return !s.over; });
+  std::vector<SlowSpell> out(spells);
+  if (now) std::erase_if(out, std::mem_fn(&SlowSpell::over));
+  return out;
+}
 
 SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& incident) {
   SlowSpells out;

@@ -21,6 +21,9 @@ struct SlowSpell {
 struct SlowSpells {
   std::vector<SlowSpell> spells;  // in the order of time
   Text why;                       // when there is none
+
+  // Those that go on; when all are over, all: what would have helped then.
+  std::vector<SlowSpell> to_act_on() const;
 };
 
 SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& incident);

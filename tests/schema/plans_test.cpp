@@ -75,6 +75,7 @@ const Row kRows[] = {
      "--json"},
     {"plan-topology-v1.json",
      "$C plan topology --tp 8 --pp 4 --dp 16 --congested host2,host3 --json"},
+    {"plan-topology-v1.json", "$C plan topology $S/ib-link-lost --pp 4 --dp 2 --json"},
     {"plan-replicas-v1.json", "$C plan replicas --failures 1000 --json"},
     {"plan-replicas-v1.json", "$C plan replicas --failures 0 --json"},
     {"drift-report-v1.json", "$C drift $S/driver-mismatch --json"},
