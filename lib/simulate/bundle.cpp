@@ -1,6 +1,7 @@
 // Puts an incident together and writes it.
 #include "simulate/bundle.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -73,6 +74,55 @@ la_ssize_t append(archive*, void* out, const void* bytes, std::size_t size) {
   return static_cast<la_ssize_t>(size);
 }
 
+std::string tar_gz(const Files& files, Nanoseconds changed) {
+  std::string bytes;
+  const std::unique_ptr<archive, FreeArchive> tar(archive_write_new());
+  archive_write_set_format_ustar(tar.get());
+  archive_write_add_filter_gzip(tar.get());
+  archive_write_set_options(tar.get(), "gzip:!timestamp");
+  archive_write_open(tar.get(), &bytes, nullptr, append, nullptr);
+  for (const auto& [path, text] : files) {
+    const std::unique_ptr<archive_entry, FreeArchive> entry(archive_entry_new());
+    archive_entry_set_pathname(entry.get(), path.c_str());
+    archive_entry_set_size(entry.get(), static_cast<la_int64_t>(text.size()));
+    archive_entry_set_filetype(entry.get(), AE_IFREG);
+    archive_entry_set_perm(entry.get(), 0644);
+    archive_entry_set_mtime(entry.get(), changed / kSecond, 0);
+    archive_write_header(tar.get(), entry.get());
+    archive_write_data(tar.get(), text.data(), text.size());
+  }
+  archive_write_close(tar.get());
+  return bytes;
+}
+
+// How people keep what they collected: a folder for each machine, as laid out; all in one folder,
+// where the names of files have those of machines; or a folder for each thing that was collected.
+enum class Arrangement { by_host, flat, by_collector };
+
+std::string arranged(const std::string& path, Arrangement how) {
+  const auto first = path.find('/'), last = path.rfind('/');
+  if (how == Arrangement::by_host || first == path.npos) return path;
+  std::string rest = path.substr(first + 1);
+  if (how == Arrangement::flat) {
+    std::ranges::replace(rest, '/', '_');
+    return rest;
+  }
+  if (!path.starts_with("hosts/") || first == last) return path;
+  const std::string host = path.substr(first + 1, last - first - 1), file = path.substr(last + 1);
+  const auto dot = file.rfind('.');
+  return file.substr(0, dot) + "/" + host + (dot == file.npos ? "" : file.substr(dot));
+}
+
+void arrange(Files& files, Arrangement how) {
+  Files out;
+  for (auto& [path, bytes] : files) {
+    const std::string name = arranged(path, how);
+    // Two files of one name would be one: the second stays where it was.
+    (out.contains(name) ? out[path] : out[name]) = std::move(bytes);
+  }
+  files = std::move(out);
+}
+
 // hosts/NAME/... as hosts/NAME.tar.gz, as collectors that run on each host leave it.
 void pack_hosts(Files& files, Nanoseconds collected) {
   std::map<std::string, Files> hosts;
@@ -85,26 +135,7 @@ void pack_hosts(Files& files, Nanoseconds collected) {
     hosts[it->first.substr(0, end)][it->first.substr(6)] = std::move(it->second);
     it = files.erase(it);
   }
-  for (const auto& [host, inside] : hosts) {
-    std::string bytes;
-    const std::unique_ptr<archive, FreeArchive> tar(archive_write_new());
-    archive_write_set_format_ustar(tar.get());
-    archive_write_add_filter_gzip(tar.get());
-    archive_write_set_options(tar.get(), "gzip:!timestamp");
-    archive_write_open(tar.get(), &bytes, nullptr, append, nullptr);
-    for (const auto& [path, text] : inside) {
-      const std::unique_ptr<archive_entry, FreeArchive> entry(archive_entry_new());
-      archive_entry_set_pathname(entry.get(), path.c_str());
-      archive_entry_set_size(entry.get(), static_cast<la_int64_t>(text.size()));
-      archive_entry_set_filetype(entry.get(), AE_IFREG);
-      archive_entry_set_perm(entry.get(), 0644);
-      archive_entry_set_mtime(entry.get(), collected / kSecond, 0);
-      archive_write_header(tar.get(), entry.get());
-      archive_write_data(tar.get(), text.data(), text.size());
-    }
-    archive_write_close(tar.get());
-    files[host + ".tar.gz"] = std::move(bytes);
-  }
+  for (const auto& [host, inside] : hosts) files[host + ".tar.gz"] = tar_gz(inside, collected);
 }
 
 ordered_json truth_of(const Cast& cast, std::uint64_t seed) {
@@ -140,7 +171,8 @@ ordered_json truth_of(const Cast& cast, std::uint64_t seed) {
            {{"seed", seed},
             {"layout", cast.layout["name"]},
             {"hosts", cast.hosts.size()},
-            {"ranks", cast.world()}}}};
+            {"ranks", cast.world()},
+            {"attempts", cast.attempt + 1}}}};
 }
 
 Result<> write_file(const fs::path& path, const std::string& bytes, Nanoseconds changed) {
@@ -163,24 +195,41 @@ Result<> write_file(const fs::path& path, const std::string& bytes, Nanoseconds 
 Result<Incident> simulate(const Kind& kind, const Size& size, std::uint64_t seed) {
   const Dice dice = Dice(seed).fork(kind.name);
   CULPRIT_TRY(cast, draw_cast(kind, size, dice));
-  const std::vector<Step> steps = steps_of(cast, dice);
-  const std::vector<Line> lines = tell(cast, steps, dice);
   Incident out;
-  lay_out(cast, lines, dice.fork("prefixes"), out.files);
+  if (kind.data.contains("before")) {
+    const Dice own = dice.fork("before");
+    Cast before = cast_before(cast, own);
+    const std::vector<Line> lines = tell(before, steps_of(before, own), own);
+    go_on_from(before, lines.back().time, cast);
+    lay_out(before, lines, own.fork("prefixes"), out.files);
+  }
+  const std::vector<Step> steps = steps_of(cast, dice);
+  lay_out(cast, tell(cast, steps, dice), dice.fork("prefixes"), out.files);
   collect(cast, steps, dice, out.files);
   dump_recorders(cast, dice, out.files);
   dump_stacks(cast, dice, out.files);
+  count_requests(cast, dice, out.files);
   Dice form = dice.fork("form");
   if (form.chance(0.3)) add_manifest(cast, out.files);
-  if (form.chance(0.2)) pack_hosts(out.files, cast.collected);
+  const bool packed = form.chance(0.2);
+  Dice arrangement = dice.fork("arrangement");
+  static constexpr Arrangement kArrangements[] = {Arrangement::by_host, Arrangement::by_host,
+                                                  Arrangement::flat, Arrangement::by_collector};
+  arrange(out.files, arrangement.pick(kArrangements));
+  if (packed) pack_hosts(out.files, cast.collected);
+  out.archived = arrangement.chance(0.2);
   out.truth = truth_of(cast, seed);
   out.collected = cast.collected;
   return out;
 }
 
 Result<> write(const Incident& incident, const fs::path& folder) {
-  for (const auto& [path, bytes] : incident.files)
-    CULPRIT_CHECK(write_file(folder / "bundle" / path, bytes, incident.collected));
+  if (incident.archived)
+    CULPRIT_CHECK(write_file(folder / "bundle.tar.gz", tar_gz(incident.files, incident.collected),
+                             incident.collected));
+  else
+    for (const auto& [path, bytes] : incident.files)
+      CULPRIT_CHECK(write_file(folder / "bundle" / path, bytes, incident.collected));
   return write_file(folder / "truth.json", json_text(incident.truth) + "\n", incident.collected);
 }
 

@@ -67,6 +67,14 @@ void draw_times(Cast& cast, Dice dice) {
   cast.until = never ? cast.begin : cast.onset + static_cast<Nanoseconds>(after * 1e9);
   const double steps = (before + after) / cast.step_s;
   cast.interval = std::max<std::int64_t>(1, std::llround(steps / 90 / 5) * 5);
+  cast.before = cast.begin - kDay;
+}
+
+void draw_guilty(Cast& cast, Dice dice) {
+  cast.guilty.rank = static_cast<int>(dice.between(0, cast.world() - 1));
+  cast.guilty.host = cast.guilty.rank / cast.per_host;
+  cast.peer.rank = (cast.guilty.rank + cast.per_host) % cast.world();
+  cast.peer.host = cast.peer.rank / cast.per_host;
 }
 
 // Words that hold for the whole job.
@@ -107,6 +115,7 @@ void draw_layout(Cast& cast, Dice dice) {
   for (const json& kernel : world()["kernels"])
     if (!data.contains("mute") || !kernel.value("ring", false)) kernels.push_back(kernel);
   cast.layout = dice.pick(layouts);
+  cast.progress = dice.fork("progress").pick(world()["progress"]);
   const json kernel = dice.pick(kernels);
   const bool wanted = data.value("kernel", false) || dice.chance(0.8);
   if (wanted && !data.value("bare", false)) cast.kernel = kernel;
@@ -158,13 +167,37 @@ Result<Cast> draw_cast(const Kind& kind, const Size& size, const Dice& dice) {
   draw_layout(cast, dice.fork("layout"));
   draw_times(cast, dice.fork("times"));
   draw_machines(cast, hosts, dice.fork("machines"));
-  Dice who = dice.fork("guilty");
-  cast.guilty.rank = static_cast<int>(who.between(0, cast.world() - 1));
-  cast.guilty.host = cast.guilty.rank / cast.per_host;
-  cast.peer.rank = (cast.guilty.rank + cast.per_host) % cast.world();
-  cast.peer.host = cast.peer.rank / cast.per_host;
+  draw_guilty(cast, dice.fork("guilty"));
   draw_words(cast, dice.fork("words"));
   return cast;
+}
+
+Cast cast_before(const Cast& now, const Dice& dice) {
+  Cast out = now;
+  Dice drawn = dice.fork("kind");
+  out.kind = find_kind(drawn.pick(now.data()["before"]).get<std::string>());
+  draw_guilty(out, dice.fork("guilty"));
+  // Longer than any kind takes to end, and than any tells of itself before it began.
+  out.onset = out.until = now.begin - drawn.between(3000, 5400) * kSecond;
+  out.begin = out.onset - drawn.between(1500, 9000) * kSecond;
+  out.before = out.begin - kDay;
+  // What the kind of `now` says in its own words does not hold for this one.
+  const json theirs = now.data().value("words", json::object());
+  for (const auto& [name, value] : theirs.items()) out.words.erase(name);
+  for (const auto& [name, value] : world()["words"].items())
+    out.words.emplace(name, value.get<std::string>());
+  const json own = out.data().value("words", json::object());
+  for (const auto& [name, value] : own.items()) out.words[name] = value.get<std::string>();
+  out.words["commid"] = fmt::format("{:016x}", drawn.next());
+  out.words["previous"] = "-previous";
+  return out;
+}
+
+void go_on_from(const Cast& before, Nanoseconds last_line, Cast& now) {
+  now.attempt = before.attempt + 1;
+  now.before = last_line + kMinute;
+  now.first_step = std::stoll(before.words.at("step_before"));
+  now.words["start"] = before.words.at("step_before");
 }
 
 }  // namespace culprit::simulate

@@ -34,7 +34,8 @@ struct Size {
 
 struct Cast {
   const Kind* kind = nullptr;
-  nlohmann::json layout, kernel;  // of world(); kernel is null when no kernel log was collected
+  // Of world(); kernel is null when no kernel log was collected.
+  nlohmann::json layout, kernel, progress;
   std::vector<Machine> hosts;
   int per_host = 8;
   Speaker guilty, peer;   // peer: the next rank, on another machine
@@ -42,7 +43,9 @@ struct Cast {
   Nanoseconds onset = 0;  // of the incident
   Nanoseconds until = 0;  // progress ends
   Nanoseconds collected = 0;
-  int zone_s = 0;  // of all local clocks
+  int zone_s = 0;          // of all local clocks
+  Nanoseconds before = 0;  // the logs of machines tell of the time since then
+  int attempt = 0;         // of the job: 0 for its first start
   std::int64_t first_step = 0, interval = 10;
   double step_s = 3;
   WordMap words;  // of the job; values are templates themselves
@@ -58,5 +61,11 @@ struct Cast {
 
 // Errors (usage): fewer hosts than the kind needs, ranks that do not divide among the hosts.
 Result<Cast> draw_cast(const Kind& kind, const Size& size, const Dice& dice);
+
+// The same job on the same machines, started earlier, of a kind that that of `now` names under
+// "before": what ended it is over long before `now` begins.
+Cast cast_before(const Cast& now, const Dice& dice);
+// `now` is its next attempt: from its last checkpoint on, and after its last line.
+void go_on_from(const Cast& before, Nanoseconds last_line, Cast& now);
 
 }  // namespace culprit::simulate

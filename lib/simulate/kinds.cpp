@@ -28,6 +28,14 @@ std::vector<Kind> read_kinds() {
     for (const auto& kind : read["kinds"])
       out.push_back({kind["kind"].get<std::string>(), kind["say"].get<std::string>(), kind});
   }
+  for (Kind& kind : out) {
+    if (!kind.data.contains("like")) continue;
+    nlohmann::json whole =
+        std::ranges::find(out, kind.data["like"].get<std::string>(), &Kind::name)->data;
+    kind.data.erase("like");
+    whole.merge_patch(kind.data);
+    kind.data = std::move(whole);
+  }
   return out;
 }
 

@@ -44,7 +44,7 @@ class Story {
       if (!meant(noise)) continue;
       // Machines live longer than the job; nobody trains any more once progress has ended.
       const bool kernel = noise["in"] == "kernel";
-      const Nanoseconds from = cast_.begin + (kernel ? -kDay : 2 * kMinute);
+      const Nanoseconds from = kernel ? cast_.before : cast_.begin + 2 * kMinute;
       const Nanoseconds to = noise.contains("before")
                                  ? cast_.begin - noise["before"].get<int>() * kSecond
                                  : (kernel || noise["in"] == "ctl" ? last : cast_.until);
@@ -60,7 +60,7 @@ class Story {
   }
 
   void progress(const std::vector<Step>& steps) {
-    const json& way = dice_.pick(world()["progress"]);
+    const json& way = cast_.progress;
     const Speaker who = cast_.speakers(way["who"].get<std::string>()).front();
     const double diverge = cast_.data().value("pace", json::object()).value("diverge", 0.0);
     const Nanoseconds sick =
@@ -183,6 +183,7 @@ std::vector<Step> steps_of(Cast& cast, const Dice& dice) {
 
 std::vector<Line> tell(Cast& cast, const std::vector<Step>& steps, const Dice& dice) {
   Story story(cast, dice);
+  if (cast.attempt > 0) story.events(world()["restart"], cast.begin);
   story.events(cast.data().contains("start") ? cast.data()["start"] : world()["start"], cast.begin);
   story.progress(steps);
   if (cast.data().contains("events")) story.events(cast.data()["events"], cast.onset);

@@ -51,7 +51,8 @@ std::optional<std::string> speaker_word(std::string_view name, const Cast& cast,
                                         Dice& dice) {
   const Machine& host = cast.hosts[static_cast<std::size_t>(who.host)];
   const int rank = who.rank < 0 ? who.host * cast.per_host : who.rank;
-  const int local = rank % cast.per_host, agent = 21000 + who.host * 1931 % 9000;
+  const int local = rank % cast.per_host,
+            agent = 21000 + who.host * 1931 % 9000 + cast.attempt * 9500;
   const auto number = [](std::int64_t n) { return std::to_string(n); };
   if (name == "host") return host.name;
   if (name == "index") return number(who.host);
@@ -96,6 +97,7 @@ std::optional<std::string> job_word(std::string_view name, const Cast& cast) {
   if (name == "world") return std::to_string(cast.world());
   if (name == "hosts") return std::to_string(cast.hosts.size());
   if (name == "per_host") return std::to_string(cast.per_host);
+  if (name == "attempt") return std::to_string(cast.attempt);
   if (name == "master") return cast.hosts.front().name;
   if (name == "hostlist") return hosts_of_leaf(cast, "");
   if (name == "begin") return time_word("iso", cast.begin, cast.zone_s, 0);
