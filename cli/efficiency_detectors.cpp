@@ -22,6 +22,8 @@ const char* label_of(Detector detector) {
     case Detector::outliers: return "outlier of the metrics";
     case Detector::loss: return "loss or gradient norm";
     case Detector::watchdog: return "watchdog of collectives";
+    case Detector::slow_steps: return "change of the step time";
+    case Detector::step_timeout: return "time-out of a step";
   }
   return "";
 }
@@ -37,12 +39,13 @@ std::string detectors_text(const analyze::Detections& found, const std::optional
     out += fmt::format("  {:<26} ", label_of(d.detector));
     if (!d.fired) {
       out += "not before the end\n";
-      continue;
+    } else {
+      out +=
+          fmt::format("{}, {}", iso_utc(*d.fired / kSecond * kSecond), human_duration(*d.before));
+      if (const auto hours = analyze::gpu_hours(*d.before, gpus))
+        out += fmt::format(" and {:.1f} GPU-hours", *hours);
+      out += " before the end\n";
     }
-    out += fmt::format("{}, {}", iso_utc(*d.fired / kSecond * kSecond), human_duration(*d.before));
-    if (const auto hours = analyze::gpu_hours(*d.before, gpus))
-      out += fmt::format(" and {:.1f} GPU-hours", *hours);
-    out += " before the end\n";
     if (!d.what.empty()) out += report::paragraph("    ", report::visible(d.what), 74, 2);
   }
   return fmt::format("\nWhen detectors would have spoken; the end is {}\n",

@@ -29,7 +29,8 @@ using Why = plan::SurvivalAnswer::Why;
 constexpr auto kPlanSurvivalOptions =
     joined(kShapeOptions,
            {{"evict", "NAMES", "hosts or ranks at fault; else those that the verdict names"},
-            {"spares", "N", "machines that stand by (default 1)"}},
+            {"spares", "N", "machines that stand by (default 1)"},
+            {"min-replicas", "N", "replicas without which torchft waits (default 1)"}},
            kPlanDatabase, kPlanOptions);
 
 // The verdict of the incident, as its document has it.
@@ -123,9 +124,14 @@ std::string words(const plan::SurvivalAnswer& a) {
       return out;
     }
     case Why::replicas_left:
-      return fmt::format("{} of {} replicas go on, with {:.0f} % of the throughput", a.count, a.of,
+    case Why::from_next_step:
+      return fmt::format("{} of {} replicas go on{}, with {:.0f} % of the throughput", a.count,
+                         a.of, a.why == Why::from_next_step ? " and compute this step again" : "",
                          100.0 * static_cast<double>(a.count) /
                              static_cast<double>(std::max<std::size_t>(1, a.of)));
+    case Why::too_few_replicas:
+      return fmt::format("{} of {} replicas are left, fewer than it needs (--min-replicas)",
+                         a.count, a.of);
   }
   return {};
 }
@@ -138,7 +144,8 @@ struct LayerAnswer {
 std::vector<LayerAnswer> layers_of(const plan::SurvivalReport& r) {
   return {{"spare", "a spare machine", &r.spare},
           {"memory", "a checkpoint in memory", &r.memory},
-          {"replicas", "a layer of replicas", &r.replicas}};
+          {"replicas", "a layer of replicas", &r.replicas},
+          {"torchft", "torchft", &r.torchft}};
 }
 
 struct SurvivalContext {
@@ -173,6 +180,7 @@ std::string json_of(const plan::SurvivalReport& report, const SurvivalContext& c
                    {"evicted_hosts", c.hosts},
                    {"evicted_ranks", to_ranges(c.question.evicted)},
                    {"spares", c.question.spares},
+                   {"min_replicas", c.question.min_replicas},
                    {"answers", ordered_json::array()},
                    {"errors", ordered_json::array()}};
   for (const LayerAnswer& row : layers_of(report))
@@ -217,6 +225,7 @@ Result<Exit> run_plan_survival(const Arguments& arguments) {
   SurvivalContext c;
   c.source = job.source;
   c.question.spares = spares;
+  CULPRIT_CHECK(input.set("min-replicas", c.question.min_replicas, 1, 1'000'000'000));
   if (names_plan_incident(arguments)) {
     CULPRIT_TRY(pack, load_pack(arguments));
     CULPRIT_TRY(incident, open_diagnosed(arguments, arguments.positional(), pack));
@@ -239,7 +248,7 @@ Result<Exit> run_plan_survival(const Arguments& arguments) {
 
 constinit const Command kPlanSurvival{
     "plan survival",
-    "would a spare, a checkpoint in memory or replicas have survived this",
+    "would a spare, a checkpoint in memory, replicas or torchft have survived this",
     "plan survival [BUNDLE...] [options]",
     "  culprit plan survival -d incident.db --spares 2\n"
     "  culprit plan survival --tp 8 --dp 16 --evict host3\n\n"

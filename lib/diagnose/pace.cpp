@@ -532,22 +532,10 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
       out.loads.push_back(row);
   });
   out.checkpoints = checkpoints.found();
-  std::vector<double> numbers, clock;
-  for (std::size_t i = 0; i < out.steps.size(); ++i) {
-    numbers.push_back(out.steps.iteration[i] == kNoValue
-                          ? kNoFigure
-                          : static_cast<double>(out.steps.iteration[i]));
-    clock.push_back(out.steps.time[i] == kNoValue ? kNoFigure
-                                                  : static_cast<double>(out.steps.time[i]) / 1e6);
-  }
-  const bool numbered = std::ranges::none_of(numbers, [](double v) { return std::isnan(v); });
-  const bool timed = std::ranges::none_of(clock, [](double v) { return std::isnan(v); });
   out.jobs = analyze::step_jobs(facts, out.steps, [&](SeriesId id) { return db.points(id); });
-  out.report = analyze::find_fail_slow(
-      {out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{},
-       timed ? std::span<const double>(clock) : std::span<const double>{}, out.jobs,
-       out.steps.from_times},
-      params);
+  out.report = analyze::find_fail_slow(out.steps, out.jobs, out.steps.size(), params);
+  const bool numbered =
+      std::ranges::none_of(out.steps.iteration, [](std::int64_t n) { return n == kNoValue; });
   if (numbered) own_work_of(db, facts, logs, out);
   return out;
 }

@@ -66,6 +66,19 @@ SurvivalAnswer with_replicas(const Shape& shape, const SurvivalQuestion& q) {
   return out;
 }
 
+SurvivalAnswer with_torchft(const Shape& shape, const SurvivalQuestion& q,
+                            const SurvivalAnswer& replicas) {
+  if (replicas.why != Why::replicas_left && replicas.why != Why::fatal_error) return replicas;
+  const auto at = static_cast<std::size_t>(
+      std::ranges::find(shape.dimensions, q.replicas, &Dimension::name) - shape.dimensions.begin());
+  std::set<std::int64_t> quit;
+  for (const SurvivorError& e : replicas.fatal) quit.insert(shape.coordinate(e.rank, at));
+  const std::size_t left = replicas.count - quit.size();
+  return left < static_cast<std::size_t>(std::max<std::int64_t>(1, q.min_replicas))
+             ? answer(Survived::no, Why::too_few_replicas, left, replicas.of)
+             : answer(Survived::yes, Why::from_next_step, left, replicas.of);
+}
+
 }  // namespace
 
 Result<SurvivalReport> would_survive(const Shape& shape, const SurvivalQuestion& question) {
@@ -86,6 +99,7 @@ Result<SurvivalReport> would_survive(const Shape& shape, const SurvivalQuestion&
   CULPRIT_TRY(memory, in_memory(shape, q));
   out.memory = memory;
   out.replicas = with_replicas(shape, q);
+  out.torchft = with_torchft(shape, q, out.replicas);
   return out;
 }
 

@@ -1,6 +1,6 @@
 // Would the job have survived this: with a spare machine, with the last checkpoint in the memory of
 // other machines (ByteRobust section 6.3), with a layer of replicas that goes on without the one
-// that failed (FT-HSDP section 4.2; torchft works alike).
+// that failed (FT-HSDP section 4.2), with torchft.
 #pragma once
 
 #include <string>
@@ -30,6 +30,7 @@ struct SurvivalQuestion {
   std::int64_t spares = 0;            // machines that stand by
   std::vector<SurvivorError> errors;  // of the others
   std::string replicas = "dp";        // the dimension whose groups are the replicas
+  std::int64_t min_replicas = 1;      // torchft: with fewer it waits (min_replica_size)
 };
 
 enum class Survived { yes, no, unknown };
@@ -49,6 +50,8 @@ struct SurvivalAnswer {
     all_replicas,  // each replica lost a rank
     fatal_error,   // a healthy replica's process quits
     replicas_left,
+    from_next_step,    // torchft: these go on, and compute the step again
+    too_few_replicas,  // torchft
   } why = Why::cause_unknown;
   std::size_t count = 0;  // machines short; shards lost or copied; replicas that are left
   std::size_t of = 0;     // replicas in all
@@ -56,7 +59,10 @@ struct SurvivalAnswer {
 };
 
 struct SurvivalReport {
-  SurvivalAnswer spare, memory, replicas;
+  // torchft takes any error of a collective for the end of a step, not of the process, and asks who
+  // is there before the next one. A replica whose process quits by a fatal error is lost to it, and
+  // the others go on; what all replicas share ends all of them.
+  SurvivalAnswer spare, memory, replicas, torchft;
 };
 
 // shape: of the job; its dimension `replicas` may be missing. Errors (usage): ranks outside of it.

@@ -54,6 +54,25 @@ TEST(Survival, AFatalErrorOfAHealthyReplicaEndsIt) {
   EXPECT_EQ(would_survive(job(), q)->replicas.survived, Survived::yes);
 }
 
+// torchft: a lost machine takes replica 1, a fatal error of rank 5 takes replica 2; 0 and 3 go on.
+// With four replicas needed, or a fatal error of each, nobody does.
+TEST(Survival, TorchftGoesOnWithoutTheReplicasThatQuit) {
+  SurvivalQuestion q = lost_machine();
+  EXPECT_EQ(would_survive(job(), q)->torchft.why, Why::from_next_step);
+  EXPECT_EQ(would_survive(job(), q)->torchft.count, 3u);
+  q.errors[3] = {Rank(5), "ncclSystemError", false};
+  const SurvivalAnswer two = would_survive(job(), q)->torchft;
+  EXPECT_EQ(two.survived, Survived::yes);
+  EXPECT_EQ(two.count, 2u);
+  EXPECT_EQ(two.of, 4u);
+  q.min_replicas = 3;
+  EXPECT_EQ(would_survive(job(), q)->torchft.why, Why::too_few_replicas);
+  q.min_replicas = 1;
+  for (SurvivorError& e : q.errors) e = {e.rank, "CUDA error", false};
+  EXPECT_EQ(would_survive(job(), q)->torchft.survived, Survived::no)
+      << "what all replicas share is not survived";
+}
+
 TEST(Survival, WhatTakesAllReplicasOrHasOneIsNotSurvived) {
   SurvivalQuestion q = lost_machine();
   q.evicted = {Rank(0), Rank(2), Rank(4), Rank(6)};
@@ -62,6 +81,7 @@ TEST(Survival, WhatTakesAllReplicasOrHasOneIsNotSurvived) {
   EXPECT_EQ(would_survive(job(), q)->memory.survived, Survived::no) << "nobody is left to keep it";
   q.evicted = {Rank(0)};
   EXPECT_EQ(would_survive(job(1), q)->replicas.why, Why::one_replica);
+  EXPECT_EQ(would_survive(job(1), q)->torchft.why, Why::one_replica);
 }
 
 TEST(Survival, TheProgramFailsAgain) {
@@ -69,7 +89,7 @@ TEST(Survival, TheProgramFailsAgain) {
   q.cause = FailureCause::program;
   q.spares = 8;
   const auto s = would_survive(job(), q);
-  for (const SurvivalAnswer* a : {&s->spare, &s->memory, &s->replicas}) {
+  for (const SurvivalAnswer* a : {&s->spare, &s->memory, &s->replicas, &s->torchft}) {
     EXPECT_EQ(a->survived, Survived::no);
     EXPECT_EQ(a->why, Why::program);
   }
@@ -77,7 +97,7 @@ TEST(Survival, TheProgramFailsAgain) {
 
 TEST(Survival, UnknownStaysUnknown) {
   const auto s = would_survive(job(), {});
-  for (const SurvivalAnswer* a : {&s->spare, &s->memory, &s->replicas})
+  for (const SurvivalAnswer* a : {&s->spare, &s->memory, &s->replicas, &s->torchft})
     EXPECT_EQ(a->survived, Survived::unknown);
   SurvivalQuestion q = lost_machine();
   q.evicted = {Rank(99)};

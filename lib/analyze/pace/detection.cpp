@@ -9,6 +9,7 @@
 
 #include "analyze/metrics/metric_stalls.hpp"
 #include "analyze/metrics/outlier_search.hpp"
+#include "model/median.hpp"
 
 namespace culprit::analyze {
 
@@ -52,12 +53,20 @@ std::vector<MetricSeries> until(const std::vector<MetricSeries>& metrics, Nanose
 
 class Replay {
  public:
-  Replay(const Facts& facts, const JobSteps& steps, const IncidentMetrics& metrics,
-         const rules::Catalogue& catalogue, const DetectionParams& params)
-      : facts_(facts), steps_(steps), metrics_(metrics), catalogue_(catalogue), params_(params) {
+  Replay(const Facts& facts, const JobSteps& steps, std::span<const std::uint32_t> jobs,
+         const FailSlow& report, const IncidentMetrics& metrics, const rules::Catalogue& catalogue,
+         const DetectionParams& params)
+      : facts_(facts),
+        steps_(steps),
+        jobs_(jobs),
+        report_(report),
+        metrics_(metrics),
+        catalogue_(catalogue),
+        params_(params) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (steps.attempt[i] != steps.attempt.back() || steps.time[i] == kNoValue) continue;
       if (!out_.begin) out_.begin = steps.time[i];
+      if (last_step_) distances_.push_back(static_cast<double>(steps.time[i] - *last_step_));
       last_step_ = steps.time[i];
     }
     if (!out_.begin) out_.begin = facts.job_start;
@@ -66,7 +75,7 @@ class Replay {
 
   Detections made() && {
     if (!out_.begin || !out_.end || *out_.begin >= *out_.end) return {};
-    out_.all = {stall(), outliers(), loss(), watchdog()};
+    out_.all = {stall(), outliers(), loss(), watchdog(), slow_steps(), step_timeout()};
     for (Detection& d : out_.all)
       if (d.fired) {
         d.state = DetectorState::fired;
@@ -162,13 +171,65 @@ class Replay {
     return out;
   }
 
+  // The step after which the slowdown that the whole shows first would have been known.
+  Detection slow_steps() const {
+    Detection out{.detector = Detector::slow_steps, .state = seen(report_.enough)};
+    const auto slow = std::ranges::find_if(report_.intervals, [&](const SlowInterval& s) {
+      return steps_.attempt[s.start] == steps_.attempt.back() && !s.against_other &&
+             !s.against_peers;
+    });
+    if (slow == report_.intervals.end()) return out;
+    const auto known = [&](std::size_t rows) {
+      return std::ranges::any_of(
+          find_fail_slow(steps_, jobs_, rows).intervals, [&](const SlowInterval& s) {
+            return s.end > slow->start && steps_.attempt[s.start] == steps_.attempt.back();
+          });
+    };
+    std::size_t silent = slow->start, rows = silent;
+    for (std::size_t stride = 4;; stride *= 2) {
+      rows = std::min(steps_.size(), silent + stride);
+      if (known(rows)) break;
+      if (rows == steps_.size()) return out;
+      silent = rows;
+    }
+    while (rows - silent > 1) {
+      const std::size_t middle = silent + (rows - silent) / 2;
+      (known(middle) ? rows : silent) = middle;
+    }
+    const Nanoseconds at = steps_.time[rows - 1];
+    if (at == kNoValue || at > *out_.end) return out;
+    out.fired = at;
+    out.what = fmt::format("{:.2f} times as long", slow->factor);
+    if (steps_.iteration[slow->start] != kNoValue)
+      out.what += fmt::format(" from iteration {} on", steps_.iteration[slow->start]);
+    return out;
+  }
+
+  // Where every tenth step is printed, the distance of the lines stands for a step.
+  Detection step_timeout() const {
+    Detection out{.detector = Detector::step_timeout, .state = seen(!distances_.empty())};
+    if (distances_.empty()) return out;
+    const double wait = std::max(static_cast<double>(params_.step_timeout),
+                                 params_.steps_of_timeout * median_of(distances_));
+    if (*last_step_ + static_cast<Nanoseconds>(wait) < *out_.end)
+      out.fired = *last_step_ + static_cast<Nanoseconds>(wait);
+    const auto pauses = std::ranges::count_if(distances_, [&](double d) { return d > wait; });
+    if (pauses > 0)
+      out.what = fmt::format("and in {} pause{} after which steps went on", pauses,
+                             pauses == 1 ? "" : "s");
+    return out;
+  }
+
   const Facts& facts_;
   const JobSteps& steps_;
+  std::span<const std::uint32_t> jobs_;
+  const FailSlow& report_;
   const IncidentMetrics& metrics_;
   const rules::Catalogue& catalogue_;
   const DetectionParams& params_;
   Detections out_;
   std::optional<Nanoseconds> last_step_;
+  std::vector<double> distances_;  // of the steps that are printed, ns
 };
 
 }  // namespace
@@ -192,9 +253,11 @@ std::vector<LossRecord> losses_of(const JobSteps& steps, bool last_attempt,
   return out;
 }
 
-Detections detections(const Facts& facts, const JobSteps& steps, const IncidentMetrics& metrics,
-                      const rules::Catalogue& catalogue, const DetectionParams& params) {
-  return Replay(facts, steps, metrics, catalogue, params).made();
+Detections detections(const Facts& facts, const JobSteps& steps,
+                      std::span<const std::uint32_t> jobs, const FailSlow& report,
+                      const IncidentMetrics& metrics, const rules::Catalogue& catalogue,
+                      const DetectionParams& params) {
+  return Replay(facts, steps, jobs, report, metrics, catalogue, params).made();
 }
 
 }  // namespace culprit::analyze

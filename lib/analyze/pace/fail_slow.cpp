@@ -426,4 +426,20 @@ FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& 
   return out;
 }
 
+FailSlow find_fail_slow(const JobSteps& steps, std::span<const std::uint32_t> jobs,
+                        std::size_t rows, const FailSlowParams& params) {
+  std::vector<double> numbers, clock;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (steps.iteration[i] != kNoValue) numbers.push_back(static_cast<double>(steps.iteration[i]));
+    if (steps.time[i] != kNoValue) clock.push_back(static_cast<double>(steps.time[i]) / 1e6);
+  }
+  // Numbers and times count only where every step has one.
+  const auto whole = [&](const std::vector<double>& values) {
+    return values.size() == rows ? std::span<const double>(values) : std::span<const double>();
+  };
+  return find_fail_slow({std::span(steps.ms).first(rows), whole(numbers), whole(clock),
+                         jobs.first(std::min(rows, jobs.size())), steps.from_times},
+                        params);
+}
+
 }  // namespace culprit::analyze

@@ -41,6 +41,7 @@
 #include <span>
 #include <vector>
 
+#include "analyze/pace/job_steps.hpp"
 #include "analyze/pace/run_length.hpp"
 #include "model/enum_name.hpp"
 #include "model/text.hpp"
@@ -128,6 +129,9 @@ struct FailSlow {
 };
 
 FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& params = {});
+// Of the first `rows` steps of a job. jobs: of each step, or empty: all of one job.
+FailSlow find_fail_slow(const JobSteps& steps, std::span<const std::uint32_t> jobs,
+                        std::size_t rows, const FailSlowParams& params = {});
 
 constexpr std::string_view name(SlowInterval::Shape shape) { return enum_name(shape); }
 
