@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/pace/interruptions.hpp"
 #include "analyze/pace/loss_signals.hpp"
 #include "command.hpp"
 #include "efficiency_detectors.hpp"
@@ -180,6 +181,7 @@ Progress from_incident(const Incident& incident) {
   out.job = diagnose::job_times(incident.resolved.facts, steps);
   out.starts =
       analyze::restart_parts(incident.resolved.facts, steps, incident.db.start_marks(), pace.loads);
+  out.job.interruptions = analyze::interruptions(incident.resolved.facts, steps, out.starts);
   out.losses = analyze::losses_of(steps);
   // Where the program says when a checkpoint is complete, one that was only begun is none.
   const bool ends = std::ranges::any_of(pace.checkpoints, [](const analyze::JobCheckpoint& c) {
