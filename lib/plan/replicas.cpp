@@ -52,6 +52,15 @@ class SplitMix {
 
 }  // namespace
 
+ReplicaParams with_parts(ReplicaParams params, const FailureParts& p) {
+  constexpr double kSecondsOfMinute = 60;
+  params.stall = (p.detection + p.regroup + p.retry + p.catch_up) / kSecondsOfMinute;
+  params.repair = std::max(
+      params.stall,
+      (p.detection + p.restart + p.rendezvous + p.init + p.load + p.catch_up) / kSecondsOfMinute);
+  return params;
+}
+
 Result<EffectiveTime> effective_time(const ReplicaParams& p) {
   CULPRIT_CHECK(check(p));
   const auto n = static_cast<double>(p.replicas);

@@ -17,6 +17,21 @@ struct ReplicaParams {
   std::int64_t replicas = 12;  // §6.1
 };
 
+// Seconds of the parts of a failure. All replicas wait for the first four, the failed one for
+// detection, the last four and catch-up. 0: there is none, or it is not known.
+struct FailureParts {
+  double detection = 60;  // FT-HSDP §4.1: the time-out
+  double regroup = 5;     // §6.1: "a few seconds" until the others are a group again
+  double retry = 20;      // §6.1: the step that failed
+  double catch_up = 100;  // §6.1: the replica comes back
+  double restart = 0;     // machines, container, process
+  double rendezvous = 0;
+  double init = 0;  // of communicators; §3: 17 s with 16K GPUs, 200 s with 98K
+  double load = 0;  // of the checkpoint
+};
+// Stall and repair of these, in minutes; a repair is no shorter than the stall.
+ReplicaParams with_parts(ReplicaParams params, const FailureParts& parts);
+
 struct EffectiveTime {
   // Shares of the time, weighted by the replicas that train.
   double synchronous = 0, replicated = 0;  // failures at even distances, as the paper reckons

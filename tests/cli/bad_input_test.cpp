@@ -133,7 +133,7 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
       {"plan standby -d logs", "this is a folder, not a database"},
       {"plan standby 24", "'24' is neither an option nor a bundle"},
       {"plan standby --machines 10 --format xml", "--format takes"},
-      {"plan replicas 12", "this plan takes no argument '12'"},
+      {"plan replicas 12", "'12' is neither an option nor a bundle"},
       {"plan replicas --mtbf-min 0", "--mtbf-min takes a number"},
       {"plan replicas --repair-min -5", "--repair-min takes a number"},
       {"plan microbatch", "plan microbatch needs the time of a micro-batch"},

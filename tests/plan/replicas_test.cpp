@@ -102,5 +102,18 @@ RC_GTEST_PROP(Replicas, MoreReplicasNeverHurt, ()) {
             few->synchronous_random <= few->replicated_random + 1e-12);
 }
 
+// FT-HSDP section 6.1, by hand: 60 + 5 + 20 + 100 s are 185 s of stall; with 240 s of restart, 30 s
+// of rendezvous, 200 s of NCCL and 90 s of checkpoint the replica is away for 720 s, 12 minutes.
+TEST(Replicas, PartsAddUpToStallAndRepair) {
+  FailureParts parts;
+  EXPECT_NEAR(with_parts({}, parts).stall, 185.0 / 60, 1e-12);
+  EXPECT_NEAR(with_parts({}, parts).repair, 185.0 / 60, 1e-12) << "no shorter than the stall";
+  parts.restart = 240, parts.rendezvous = 30, parts.init = 200, parts.load = 90;
+  EXPECT_NEAR(with_parts({}, parts).repair, 12, 1e-12);
+  parts.detection = 10;
+  EXPECT_NEAR(with_parts({}, parts).repair, 670.0 / 60, 1e-12);
+  EXPECT_EQ(with_parts({.mtbf = 7}, parts).mtbf, 7);
+}
+
 }  // namespace
 }  // namespace culprit::plan

@@ -78,6 +78,7 @@ const Row kRows[] = {
     {"plan-topology-v1.json", "$C plan topology $S/ib-link-lost --pp 4 --dp 2 --json"},
     {"plan-replicas-v1.json", "$C plan replicas --failures 1000 --json"},
     {"plan-replicas-v1.json", "$C plan replicas --failures 0 --json"},
+    {"plan-replicas-v1.json", "$C plan replicas --failures 0 --init-s 200 --json"},
     {"drift-report-v1.json", "$C drift $S/driver-mismatch --json"},
     {"drift-report-v1.json", "$C drift $S/config-drift --all --json"},
 };
