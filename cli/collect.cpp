@@ -4,14 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "collect/script.hpp"
+#include "collect.hpp"
 #include "collect/wishes.hpp"
 #include "command.hpp"
 #include "diagnose/identity.hpp"
-#include "diagnose/resolve.hpp"
 #include "incident.hpp"
 #include "model/hostlist.hpp"
-#include "store/database.hpp"
 
 namespace culprit::cli {
 
@@ -79,58 +77,66 @@ std::vector<std::string> usable(const Arguments& arguments, const std::vector<st
   return out;
 }
 
-Result<> take_verdict(const Arguments& arguments, collect::Request& request) {
-  const std::string path = database_path(arguments, "from");
-  CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
-  const auto document = db.verdict();
-  if (!document)
-    return usage_error("this database has no verdict yet")
-        .at({path, 0})
-        .hint("culprit diagnose BUNDLE -o DIR");
-  CULPRIT_TRY(resolved, diagnose::resolve(db, false));
-  CULPRIT_TRY(wishes, collect::wishes_of(*document, resolved.topology.host_of));
-  if (wishes.empty())
-    return usage_error("this verdict asks for nothing more")
-        .at({path, 0})
-        .hint("--slurm, --kubernetes, --hosts or --here collect a whole tier");
-  std::set<std::string> named;
-  bool all = false;
-  for (collect::Wish& wish : wishes) {
-    all = all || wish.hosts.empty();
-    wish.hosts = usable(arguments, wish.hosts);
-    named.insert(wish.hosts.begin(), wish.hosts.end());
-  }
-  if (all)
-    for (const HostRow& row : resolved.facts.hosts) named.insert(row.host);
-  request.wishes = std::move(wishes);
-  if (!request.place.empty() && request.place != "slurm") return {};
-  request.hosts = usable(arguments, {named.begin(), named.end()});
-  if (request.place.empty() &&
-      collect::slurm_job(request.job = diagnose::identity_of(db, resolved.facts).job_id))
-    request.place = "slurm";
-  if (request.place.empty()) request.place = "hosts";
-  if (request.hosts.empty())
-    return usage_error("this verdict names no hosts")
-        .at({path, 0})
-        .hint("--hosts LIST, --slurm JOBID or --kubernetes NAMESPACE/JOB say where the job ran");
-  return {};
-}
-
 Result<Exit> run_collect(const Arguments& arguments) {
   collect::Request request;
   CULPRIT_CHECK(take_place(arguments, request));
   CULPRIT_CHECK(take_tier(arguments, request));
-  if (arguments.has("from")) CULPRIT_CHECK(take_verdict(arguments, request));
+  request.via = arguments.get("via");
+  if (arguments.has("from")) {
+    CULPRIT_TRY(incident, open_with_verdict(arguments, database_path(arguments, "from")));
+    CULPRIT_CHECK(ask_of_verdict(arguments, incident, request));
+    CULPRIT_TRY(script, script_of_verdict(incident, request));
+    print(script);
+    return Exit::finished;
+  }
   if (request.place.empty())
     return usage_error("collect needs to know where the job ran")
         .hint("--slurm JOBID, --kubernetes NAMESPACE/JOB, --hosts LIST or --here");
-  request.via = arguments.get("via");
   CULPRIT_TRY(script, collect::collector(request));
   print(script);
   return Exit::finished;
 }
 
 }  // namespace
+
+Result<> ask_of_verdict(const Arguments& arguments, const Diagnosed& incident,
+                        collect::Request& request) {
+  const diagnose::Resolved& resolved = incident.resolved;
+  CULPRIT_TRY(wishes, collect::wishes_of(incident.document, resolved.topology.host_of));
+  std::set<std::string> named;
+  bool all = false;
+  for (collect::Wish& wish : wishes) {
+    const bool of_all = wish.hosts.empty();
+    wish.hosts = usable(arguments, wish.hosts);
+    named.insert(wish.hosts.begin(), wish.hosts.end());
+    all = all || of_all;
+    // No host for a wish means all hosts, which this one does not ask of.
+    if (of_all || !wish.hosts.empty()) request.wishes.push_back(std::move(wish));
+  }
+  if (all)
+    for (const HostRow& row : resolved.facts.hosts) named.insert(row.host);
+  if (!request.place.empty() && request.place != "slurm") return {};
+  request.hosts = usable(arguments, {named.begin(), named.end()});
+  if (request.place.empty() &&
+      collect::slurm_job(request.job = diagnose::identity_of(incident.db, resolved.facts).job_id))
+    request.place = "slurm";
+  if (request.place.empty()) request.place = "hosts";
+  return {};
+}
+
+Result<std::string> script_of_verdict(const Diagnosed& incident, const collect::Request& request) {
+  if (request.wishes.empty())
+    return usage_error("this verdict asks for nothing more")
+        .at({incident.path, 0})
+        .hint("culprit collect --slurm, --kubernetes, --hosts or --here collects a whole tier");
+  if (request.hosts.empty() && (request.place == "slurm" || request.place == "hosts"))
+    return usage_error("this verdict names no hosts")
+        .at({incident.path, 0})
+        .hint(
+            "culprit collect --from with --hosts LIST, --slurm JOBID or --kubernetes "
+            "NAMESPACE/JOB says where the job ran");
+  return collect::collector(request);
+}
 
 constinit const Command kCollect{
     "collect",

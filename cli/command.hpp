@@ -37,8 +37,8 @@ struct Command {
 // Each is defined at the end of its own file.
 extern const Command kDiagnose, kBatch, kFleet, kOutcome, kLike, kClaim, kCompare, kIngest, kMerge,
     kClassify, kReport, kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints,
-    kEfficiency, kReplay, kRedact, kExport, kSql, kMcp, kProve, kPlan, kCollect, kSimulate, kScore,
-    kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
+    kEfficiency, kReplay, kRedact, kExport, kSql, kMcp, kProve, kPlan, kCollect, kNext, kSimulate,
+    kScore, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanHolders,
     kPlanIngest, kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas,
     kPlanStandby, kPlanSurvival, kPlanTopology;

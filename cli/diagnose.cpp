@@ -14,6 +14,7 @@
 #include "diagnose/novelty.hpp"
 #include "diagnose/read.hpp"
 #include "diagnose/several.hpp"
+#include "diagnosed.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
 #include "model/sort.hpp"
@@ -30,21 +31,6 @@
 namespace culprit::cli {
 
 namespace {
-
-// What a later command is given to find this incident again: its database, else the bundle; "" of
-// standard input.
-std::string place_of(const Arguments& arguments, const std::string& database) {
-  const auto word = [](const std::string& path) {
-    return shell_quoted(path.starts_with('-') ? "./" + path : path);
-  };
-  if (!database.empty()) return "-d " + word(database);
-  std::string out;
-  for (const std::string& path : arguments.positional()) {
-    if (path == "-") return {};
-    out += (out.empty() ? "" : " ") + word(path);
-  }
-  return out;
-}
 
 // What `culprit show` is given to print the raw lines of a finding; "" when no database is kept.
 std::string shown_from(const Arguments& arguments, const std::string& database) {

@@ -49,7 +49,9 @@ Result<Stored> stored(const Arguments& arguments, const std::string& path) {
   return Stored{std::move(db), std::move(*document)};
 }
 
-Result<Diagnosed> opened(const Arguments& arguments, const std::string& path) {
+}  // namespace
+
+Result<Diagnosed> open_with_verdict(const Arguments& arguments, const std::string& path) {
   CULPRIT_TRY(found, stored(arguments, path));
   CULPRIT_TRY(resolved, diagnose::resolve(found.db, false));
   std::vector<std::string> bundles = diagnose::readable_sources(found.db);
@@ -59,15 +61,13 @@ Result<Diagnosed> opened(const Arguments& arguments, const std::string& path) {
                    std::move(bundles),        partial};
 }
 
-}  // namespace
-
 Result<Diagnosed> open_diagnosed(const Arguments& arguments,
                                  const std::vector<std::string>& sources,
                                  const rules::RulePack& pack) {
   if (sources.empty() && !arguments.has("db"))
     return usage_error("an incident is needed: a database, or a bundle");
   if (const std::string path = named_database(arguments, sources); !path.empty())
-    return opened(arguments, path);
+    return open_with_verdict(arguments, path);
   CULPRIT_TRY(db, diagnose::open_new(sources, ""));
   CULPRIT_TRY(read, read_sources(arguments, sources, pack, db));
   CULPRIT_TRY(resolved, diagnose::resolve(db, true));
@@ -91,6 +91,19 @@ Result<std::string> diagnosis_of(const Arguments& arguments,
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_diagnosed(arguments, sources, pack));
   return std::move(incident.document);
+}
+
+std::string place_of(const Arguments& arguments, const std::string& database) {
+  const auto word = [](const std::string& path) {
+    return shell_quoted(path.starts_with('-') ? "./" + path : path);
+  };
+  if (!database.empty()) return "-d " + word(database);
+  std::string out;
+  for (const std::string& path : arguments.positional()) {
+    if (path == "-") return {};
+    out += (out.empty() ? "" : " ") + word(path);
+  }
+  return out;
 }
 
 }  // namespace culprit::cli

@@ -27,9 +27,16 @@ Result<Diagnosed> open_diagnosed(const Arguments& arguments,
                                  const std::vector<std::string>& sources,
                                  const rules::RulePack& pack);
 
+// The same of a database alone.
+Result<Diagnosed> open_with_verdict(const Arguments& arguments, const std::string& path);
+
 // Its report alone (schemas/diagnosis-v1.json): of a database as it is stored, of a file
 // report.json as it is, else of bundles that are diagnosed for it.
 Result<std::string> diagnosis_of(const Arguments& arguments,
                                  const std::vector<std::string>& sources);
+
+// What a later command is given to find an incident again: its database, else the bundles on the
+// command line; "" of standard input.
+std::string place_of(const Arguments& arguments, const std::string& database);
 
 }  // namespace culprit::cli

@@ -22,11 +22,12 @@ namespace culprit::cli {
 
 namespace {
 constexpr const Command* kCommands[] = {
-    &kDiagnose,    &kBatch, &kFleet,    &kOutcome,      &kLike,       &kClaim,   &kCompare,
-    &kIngest,      &kMerge, &kClassify, &kReport,       &kShow,       &kExplain, &kStacks,
-    &kCollectives, &kDrift, &kOutliers, &kChangepoints, &kEfficiency, &kReplay,  &kRedact,
-    &kExport,      &kSql,   &kMcp,      &kProve,        &kPlan,       &kCollect, &kSimulate,
-    &kScore,       &kRules, &kFormats,  &kSchema,       &kCompletion, &kVersion, &kHelp};
+    &kDiagnose,   &kBatch,   &kFleet,       &kOutcome,    &kLike,     &kClaim,
+    &kCompare,    &kIngest,  &kMerge,       &kClassify,   &kReport,   &kShow,
+    &kExplain,    &kStacks,  &kCollectives, &kDrift,      &kOutliers, &kChangepoints,
+    &kEfficiency, &kReplay,  &kRedact,      &kExport,     &kSql,      &kMcp,
+    &kProve,      &kPlan,    &kCollect,     &kNext,       &kSimulate, &kScore,
+    &kRules,      &kFormats, &kSchema,      &kCompletion, &kVersion,  &kHelp};
 }
 
 std::span<const Command* const> commands() { return kCommands; }

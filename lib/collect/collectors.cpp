@@ -1,5 +1,6 @@
 #include "collect/collectors.hpp"
 
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "schema/embedded.hpp"
 
@@ -62,6 +63,17 @@ Table read_table() {
 const Table& table() {
   static const Table kTable = read_table();
   return kTable;
+}
+
+bool applies(const Observation& o, std::string_view place) {
+  return o.places.empty() || contains(o.places, place);
+}
+
+std::vector<const Observation*> observations_of(Source source, std::string_view place) {
+  std::vector<const Observation*> out;
+  for (const Observation& o : table().observations)
+    if (contains(o.sources, source) && applies(o, place)) out.push_back(&o);
+  return out;
 }
 
 }  // namespace culprit::collect

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/terms.hpp"
@@ -51,5 +52,8 @@ struct Table {
 
 // The one that is built in.
 const Table& table();
+// What gives files of this kind where a job ran, in the order of the table.
+std::vector<const Observation*> observations_of(Source source, std::string_view place);
+bool applies(const Observation& o, std::string_view place);
 
 }  // namespace culprit::collect

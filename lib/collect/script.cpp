@@ -173,9 +173,7 @@ class Script {
     const std::string& last = request_.wishes.empty() ? request_.tier : table().tiers.back().name;
     return tier_named(last).seconds;
   }
-  bool applies(const Observation& o) const {
-    return o.places.empty() || contains(o.places, request_.place);
-  }
+  bool applies(const Observation& o) const { return collect::applies(o, request_.place); }
 
   std::string header() const {
     const std::string of =
@@ -220,10 +218,8 @@ class Script {
   }
 
   bool wished(const Observation& o) const {
-    return std::ranges::any_of(request_.wishes, [&](const Wish& wish) { return answers(o, wish); });
-  }
-  static bool answers(const Observation& o, const Wish& wish) {
-    return contains(o.sources, wish.source);
+    return std::ranges::any_of(request_.wishes,
+                               [&](const Wish& wish) { return contains(o.sources, wish.source); });
   }
 
   // Stacks first, for a job that hangs may be killed any moment; then what does not change.
@@ -249,9 +245,8 @@ class Script {
     std::set<const Observation*> asked;  // by a wish for all hosts
     for (const Wish& wish : request_.wishes) {
       chosen.clear();
-      for (const Observation& o : table().observations)
-        if (!o.on_job && !o.always && applies(o) && answers(o, wish) && asked.count(&o) == 0)
-          chosen.push_back(&o);
+      for (const Observation* o : observations_of(wish.source, request_.place))
+        if (!o->on_job && !o->always && asked.count(o) == 0) chosen.push_back(o);
       out += "\n" + comment(fmt::format("{}. The verdict asks for: {}", ++number, wish.text));
       if (chosen.empty()) continue;
       const bool some = !wish.hosts.empty() && request_.place != "kubernetes";

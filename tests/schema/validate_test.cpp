@@ -119,6 +119,11 @@ TEST(OurFiles, ClaimsSatisfyTheirSchema) {
   expect_document("claim-v1.json", "claim --host h100-22", samples + "config-drift");
 }
 
+TEST(OurFiles, WhatToCollectNextSatisfiesItsSchema) {
+  for (const char* sample : {"hang-silent-rank", "crash-one-rank", "time-limit"})
+    expect_document("next-v1.json", "next", std::string(CULPRIT_SAMPLES_DIR) + "/" + sample);
+}
+
 TEST(OurFiles, CardsSatisfyTheirSchemaAndStaySmall) {
   const std::string cards = testing::TempDir() + "cards-of-schema-test.jsonl";
   std::string text, id;
