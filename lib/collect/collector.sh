@@ -106,23 +106,64 @@ json_list() {
   comma=
   for one in $1; do printf '%s"%s"' "$comma" "$one" && comma=', '; done
 }
-json_addresses() {
-  between=
+# What the hosts say of themselves in about.txt, as "HOST WORD VALUE...", and what their clocks
+# showed.
+said_by_hosts() {
   for host in $hosts; do
-    found=$(awk '$1 ~ /^inet6?$/ { sub("/.*", "", $2)
-      if ($2 ~ /^[0-9a-fA-F.:]+$/ && $2 !~ /^(127\.|::1|fe80)/) print $2 }' \
-      "$out/hosts/$host/ip-addr.txt" 2>/dev/null)
-    [ -n "$found" ] || continue
-    printf '%s\n    "%s": [%s]' "$between" "$host" "$(json_list "$found")"
-    between=,
+    [ -f "$out/hosts/$host/about.txt" ] &&
+      head -c 65536 "$out/hosts/$host/about.txt" | sed "s/^/$host /"
   done
+  awk '/^[^#]/ { print $1, "ahead", $2, $3 }' "$out/clocks.txt"
+}
+# Members of the manifest. A host may send anything: what is not of its form is left out. Ranks are
+# left out as a whole where two hosts have the same, or the sizes of their jobs differ: a host runs
+# another job, too.
+json_of_hosts() {
+  said_by_hosts 2>/dev/null | awk '
+    function number(s) { return s ~ /^[0-9]+$/ && length(s) < 8 }
+    function add(list, host, value) {
+      if (host in list) value = list[host] ", " value
+      list[host] = value
+    }
+    function print_all(name, list, open, end,    i, comma) {
+      printf "  \"%s\": {", name
+      for (i = 1; i <= hosts; i++)
+        if (order[i] in list) {
+          printf "%s\n    \"%s\": %s%s%s", comma, order[i], open, list[order[i]], end
+          comma = ","
+        }
+      print "},"
+    }
+    !($1 in seen) { seen[$1] = 1; order[++hosts] = $1 }
+    $2 == "address" && $3 ~ /^[0-9a-fA-F.:]+$/ && length($3) < 46 && !(($1, $3) in known) {
+      known[$1, $3] = 1
+      add(addresses, $1, "\"" $3 "\"")
+    }
+    $2 == "zone" && $3 ~ /^[+-][0-9][0-9][0-9][0-9]$/ && !($1 in zone) {
+      zone[$1] = 1
+      add(clocks, $1, "\"timezone\": \"" substr($3, 1, 3) ":" substr($3, 4) "\"")
+    }
+    $2 == "ahead" { add(clocks, $1, "\"ahead\": [" $3 ", " $4 "]") }
+    $2 == "rank" && number($3) && number($5) {
+      if (($3 in taken) || $3 + 0 >= $5 + 0 || (size && size != $5 + 0)) torn = 1
+      taken[$3] = 1
+      size = $5 + 0
+      add(ranks, $1, "{\"rank\": " ($3 + 0) (number($4) ? ", \"local_rank\": " ($4 + 0) : "") "}")
+    }
+    END {
+      print_all("addresses", addresses, "[", "]")
+      print_all("clocks", clocks, "{", "}")
+      if (!size || torn) exit
+      printf "  \"world_size\": %d,\n", size
+      print_all("ranks", ranks, "[", "]")
+    }'
 }
 manifest() {
   {
     printf '{\n  "job": "%s",\n' "$name"
     [ -z "$job_id" ] || printf '  "job_id": "%s",\n' "$job_id"
     [ -z "$ordered" ] || printf '  "hosts": [%s],\n' "$(json_list "$hosts")"
-    printf '  "addresses": {%s},\n' "$(json_addresses)"
+    json_of_hosts
     printf '  "collected_at": "%s",\n  "tiers": [%s]\n}\n' "$started" "$(json_list "$tiers")"
   } >"$tmp/job.json" && mv "$tmp/job.json" "$out/job.json"
 }
@@ -151,6 +192,7 @@ finish() {
     rm -f "$file"
   done
   manifest || problem 'the manifest could not be written: disk full?'
+  rm -f "$out"/hosts/*/about.txt # the manifest has it
   [ ! -s "$out/collect-errors.txt" ] || problem 'what failed is in collect-errors.txt'
   [ "$answers" -eq "$count" ] || problem "only $answers of $count hosts answered to the end"
   rm -rf "$tmp"

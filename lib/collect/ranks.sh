@@ -26,3 +26,29 @@ done
 exit 0' $$
 ranks=$(grep -xE '[0-9]{1,9}:[0-9]{1,9}' run/ranks)
 [ -n "$ranks" ] || fact ranks "${outcome:-no process has RANK in its environment}" '/proc/*/environ'
+
+# What the manifest shall hold of this host: its zone, its addresses, and of each rank its number,
+# that on this host, and the size of the job. A number of Slurm is one of a rank only where it
+# starts several tasks on a host: of one a host the program starts the ranks. No other variable of
+# an environment is looked at.
+run about.txt 20 65536 root "$(
+  cat <<'END'
+date '+zone %z'
+{ ip -o addr 2>/dev/null || ifconfig -a; } | tr ' ' '\n' | awk '
+  after { sub("^addr:", ""); sub("/.*", ""); if (!/^(127\.|::1$|fe80)/) print "address", $0 }
+  { after = /^inet6?$/ }'
+for one in $ranks; do
+  tr '\0' '\n' <"/proc/${one#*:}/environ" | awk -F= '
+    /^((LOCAL_)?RANK|WORLD_SIZE|SLURM_(PROCID|LOCALID|NTASKS|NNODES))=[0-9]+$/ { has[$1] = $2 }
+    function of(name) { return name in has ? has[name] : "-" }
+    END {
+      if ("RANK" in has) print "rank", of("RANK"), of("LOCAL_RANK"), of("WORLD_SIZE")
+      else if (of("SLURM_NTASKS") != of("SLURM_NNODES"))
+        print "rank", of("SLURM_PROCID"), of("SLURM_LOCALID"), of("SLURM_NTASKS")
+    }'
+done
+exit 0
+END
+)"
+send about.txt
+rm -f about.txt

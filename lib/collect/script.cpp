@@ -268,10 +268,8 @@ class Script {
     if (!on_job.empty())
       out += "\nif [ $what = job ]; then\nerrors=scheduler/collect-errors.txt\nmkdir scheduler\n" +
              on_job + "\nhead -c 1024 /dev/zero >&3\nexit\nfi\n";
-    const std::string on_host = observations_of_host();
-    if (contains(on_host, "$ranks") || contains(on_host, "each_rank "))
-      out += embedded_script("ranks.sh");
-    return out + on_host + "\necho \"$first $(date +%s)\" >clock.txt\nsend clock.txt\n" +
+    return out + embedded_script("ranks.sh") + observations_of_host() +
+           "\necho \"$first $(date +%s)\" >clock.txt\nsend clock.txt\n" +
            "head -c 1024 /dev/zero >&3 # the end of the tar\n";
   }
 

@@ -346,6 +346,7 @@ struct Manifest {
   std::vector<std::pair<std::string, std::vector<std::string>>> tor, pod;
   std::vector<ManifestAttempt> attempts;
   std::vector<std::pair<std::string, std::string>> boot_times;
+  std::vector<RankRow> ranks;  // with their hosts
 };
 
 }  // namespace culprit

@@ -269,6 +269,26 @@ TEST(Hosts, AddressesOfTheManifest) {
   EXPECT_EQ(facts.events[1].peer_host, "10.8.1.9") << "somebody can look it up";
 }
 
+// What was seen on the hosts counts before what follows from their order, and before a log.
+TEST(Ranks, ThoseOfTheManifestCountFirst) {
+  Facts facts;
+  file(facts, "console.log");
+  facts.manifest.emplace().hosts = Hosts({"cx-1", "cx-2"});
+  facts.manifest->gpus_per_node = 1;
+  facts.manifest->ranks = {{.rank = Rank(0), .host = Host("cx-2"), .source = "manifest"}};
+  IdentityRow seen;
+  seen.place.member = 1;
+  seen.source = "torchrun";
+  seen.host = Host("cx-1");
+  seen.rank = 0;
+  facts.identities.push_back(seen);
+  resolve_identity(facts);
+  ASSERT_EQ(facts.ranks.size(), 2u);
+  EXPECT_EQ(facts.ranks[0].host, Host("cx-2"));
+  EXPECT_EQ(facts.ranks[0].source, "manifest");
+  EXPECT_EQ(facts.ranks[1].host, Host("cx-2"));
+}
+
 TEST(Jobs, FilesOfAnotherNumberAreAnotherJobs) {
   Facts facts;
   file(facts, "slurm-4711.out");

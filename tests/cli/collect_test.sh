@@ -47,6 +47,17 @@ END
 fake uname <<'END'
 [ "$1" = -n ] && echo "${FAKE_HOST:-node-1}" || exec /bin/uname "$@"
 END
+fake date <<'END'
+# Its own zone a host; of a zone of half an hour no machine is that runs the tests.
+case $* in *%z*) [ "${FAKE_HOST:-}" != node-2 ] || TZ=IST-5:30; export TZ ;; esac
+exec /bin/date "$@"
+END
+fake ip <<'END'
+echo '1: lo    inet 127.0.0.1/8 scope host lo\       valid_lft forever preferred_lft forever'
+echo '2: eth0    inet 10.20.30.40/24 brd 10.20.30.255 scope global eth0\       valid_lft forever'
+echo '2: eth0    inet6 fd00::40/64 scope global \       valid_lft forever'
+echo '2: eth0    inet6 fe80::1/64 scope link \       valid_lft forever'
+END
 fake dmesg <<'END'
 [ "$*" = -T ] || exit 1
 [ "${FAKE_HOST:-}" != node-2 ] || echo '[Fri Nov 27 03:39:53 2026] NVRM: Xid (PCI:0000:3b:00): 79, pid=1812, GPU has fallen off the bus.'
@@ -99,7 +110,7 @@ ln -s slurm-41207.out secret.out # what a user names need not be what he may rea
 
 # A rank on this host, with what nobody may read.
 # What torchrun inherits of srun is no number of a rank, and the shell around it is no rank.
-env SLURM_PROCID=5 RANK=3 WORLD_SIZE=8 NCCL_DEBUG=WARN TORCH_AUTH_TOKEN=hunter2hunter2 sh -c '
+env SLURM_PROCID=5 RANK=3 LOCAL_RANK=1 WORLD_SIZE=8 NCCL_DEBUG=WARN TORCH_AUTH_TOKEN=hunter2hunter2 sh -c '
   (echo "iteration 7" >rank.log; exec sleep 600 >>rank.log) & echo $! >rank.pid; wait' &
 shell_of_rank=$!
 while [ ! -s rank.pid ]; do sleep 0.1; done
@@ -109,6 +120,7 @@ trap 'kill $rank $shell_of_rank 2>/dev/null; rm -rf "$scratch"' EXIT
 # What a hostile host sends: a clock which runs something, a pipe and a link.
 mkdir sent
 echo "1 HOME[\$(touch\${IFS}$FAKE/ran)]" >sent/clock.txt
+printf '%s\n' 'address 10.0.0.9","x":["' 'address 10.0.0.9' 'zone +08:00$(touch ran)' 'rank 1"} - 8' 'rank 9 - 8' >sent/about.txt
 mkfifo sent/ip-addr.txt
 ln -s /dev/zero sent/dmesg.txt
 tar -cf hostile.tar -C sent .
@@ -148,6 +160,10 @@ slurm_job() {
   [ "$(grep -c '^== pid' slurm/hosts/node-1/proc-ranks.txt)" = 1 ] || complain "$shell: $(grep -c '^== pid' slurm/hosts/node-1/proc-ranks.txt) processes are ranks, not 1"
   has slurm/scheduler/output/slurm-41207.out 'step 12'
   has slurm/job.json '"hosts": \["node-1", "node-2", "node-3", "node-4"\]'
+  has slurm/job.json '"node-2": {"timezone": "+05:30", "ahead": \[-[0-9]*, [0-9]*\]}'
+  # One machine plays all hosts here: a rank of two hosts is one of two jobs.
+  lacks slurm/job.json '"ranks"'
+  [ -z "$(find slurm -name about.txt)" ] || complain "$shell: about.txt stays"
   has slurm/clocks.txt '^node-2	'
   has slurm/clocks.txt '^node-1	-[0-9]*	[0-9]*$'
   lacks slurm hunter2
@@ -165,6 +181,9 @@ hang_via() {
   for at in 1 2; do
     [ -s "hang-$1/hosts/node-1/snapshot-$at/proc-rank3-pid$rank.txt" ] || complain "$shell, $1: no snapshot $at"
   done
+  has "hang-$1/job.json" '"node-1": \[{"rank": 3, "local_rank": 1}\]'
+  has "hang-$1/job.json" '"world_size": 8,'
+  has "hang-$1/job.json" '"node-1": \["10.20.30.40", "fd00::40"\]'
   has "hang-$1/hosts/node-1/collect-errors.txt" "pyspy-rank3-pid$rank.txt	exit 1	Error: Permission Denied"
 }
 
@@ -184,6 +203,11 @@ a_hang() {
   for via in ssh pdsh clush; do
     wait "$(cat $via.pid)" || failed=1
   done
+  # What the manifest says is used, without a remark.
+  "$culprit" diagnose -q hang-ssh.tar.gz -o hang-report >verdict 2>&1
+  lacks verdict 'job.json:'
+  "$culprit" sql -d hang-report/incident.db "SELECT host, local_rank, source FROM rank WHERE rank = 3" >placed 2>&1
+  has placed 'node-1.*1.*manifest'
   # What the collector could not do is not what happened to the job.
   "$culprit" diagnose -q hang-ssh.tar.gz >verdict 2>&1 || complain "$shell: diagnose fails: $(cat verdict)"
   lacks verdict 'Permission Denied'
@@ -195,6 +219,11 @@ hostile_host() {
   AT_ONCE=1 $shell hostile.sh hostile 2>/dev/null
   bundle hostile
   has hostile/collect-errors.txt 'node-66	its clock says no time'
+  has hostile/job.json '"node-66": \["10.0.0.9"\]'
+  lacks hostile/job.json 'touch'
+  lacks hostile/job.json '"ranks"'
+  "$culprit" diagnose -q hostile.tar.gz >verdict 2>&1
+  lacks verdict 'job.json:'
   has hostile/hosts/node-1/dmesg.txt 'new device'
   [ -z "$(find hostile ! -type f ! -type d)" ] || complain "$shell: what is no file was kept"
 }

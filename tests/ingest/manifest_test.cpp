@@ -92,6 +92,21 @@ TEST(Manifest, NullIsAbsentAndWordsMayBeNumbers) {
   EXPECT_EQ(p.manifest.hosts, Hosts({"cx-08", "cx-09", "cx-10", "cx-11"}));
 }
 
+TEST(Manifest, RanksAndClocksOfHosts) {
+  const Parsed p = parse(
+      R"({"ranks": {"cx-1": [0, {"rank": 1, "local_rank": 7}, "2"], "cx-2": [-1, {"local_rank": 0}, {"rank": 3, "gpu": 1}], "cx-3": "4"},
+    "clocks": {"cx-1": {"timezone": "+08:00", "ahead": [-1, 0]}}})");
+  EXPECT_EQ(p.notes, (std::vector<std::string>{
+                         "ranks.cx-2[0].rank: -1 is not between 0 and 9999999; it is left out",
+                         "unknown key 'ranks.cx-2[2].gpu'; it is not used",
+                         "ranks.cx-3: \"4\" is not a list; it is left out"}));
+  std::string all;
+  for (const RankRow& row : p.manifest.ranks)
+    all += fmt::format("{}@{}/{} ", number_of(row.rank), *row.host,
+                       number_of(row.local_rank).value_or(-1));
+  EXPECT_EQ(all, "0@cx-1/-1 1@cx-1/7 2@cx-1/-1 3@cx-2/-1 ");
+}
+
 TEST(Manifest, AKeyThatStandsTwice) {
   const Parsed p = parse(R"({"job": "a", "job": "b"})");
   EXPECT_EQ(p.manifest.job, "b");

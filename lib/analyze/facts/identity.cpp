@@ -174,6 +174,7 @@ class Resolution {
     if (facts_.manifest) {
       for (const auto& host : facts_.manifest->hosts) names_.learn(host);
       for (const auto& [host, addresses] : facts_.manifest->addresses) names_.learn(host);
+      for (const RankRow& row : facts_.manifest->ranks) names_.learn(*row.host);
       for (const auto& [host, addresses] : facts_.manifest->addresses)
         for (const std::string& address : addresses)
           names_.learn_address(address, names_.canonical(host));
@@ -656,6 +657,9 @@ class Resolution {
       const std::string& q = y->path;
       return p != q ? p < q : a->place.line < b->place.line;
     });
+    if (facts_.manifest)
+      for (const RankRow& row : facts_.manifest->ranks)
+        add_rank(row.rank, names_.canonical(*row.host), row.local_rank, {}, {}, "manifest");
     if (facts_.manifest && !facts_.manifest->hosts.empty() && facts_.manifest->gpus_per_node) {
       const std::int64_t per = *facts_.manifest->gpus_per_node;
       for (std::size_t h = 0; h < facts_.manifest->hosts.size(); ++h)

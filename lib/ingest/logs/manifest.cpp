@@ -293,6 +293,28 @@ void read_parallelism(Object& top, Manifest& m, Notes& notes) {
   if (!kept.empty()) m.parallelism = kept.dump();
 }
 
+// {"node-1": [0, {"rank": 1, "local_rank": 1}]}
+void read_ranks(Object& top, Manifest& m, Notes& notes) {
+  const json* hosts = top.object("ranks");
+  if (hosts == nullptr) return;
+  for (const auto& [host, list] : hosts->items()) {
+    if (!list.is_array()) {
+      if (!list.is_null()) top.lost("ranks." + host, list, "is not a list");
+      continue;
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const json entry = list[i].is_object() ? list[i] : json{{"rank", list[i]}};
+      Object object(entry, fmt::format("ranks.{}[{}]", host, i), notes);
+      const auto rank = object.number("rank", 0, 9'999'999);
+      const auto local = object.number("local_rank", 0, 9'999'999);
+      object.name_unknown();
+      if (!rank) continue;
+      m.ranks.push_back({.rank = Rank(*rank), .host = Host(host), .source = "manifest"});
+      if (local) m.ranks.back().local_rank = LocalRank(*local);
+    }
+  }
+}
+
 // JSON with comments; a key that stands twice is a remark, not the end.
 Result<json> parse(std::string_view document, const std::string& path, Notes& notes) {
   auto strict = schema::parse_strict(document, path);
@@ -341,7 +363,9 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
   }
   m.attempts = attempts_of(top, zone, notes);
   read_parallelism(top, m, notes);
+  read_ranks(top, m, notes);
   top.object("collective_volume");
+  top.object("clocks");  // for people: files of the hosts and clocks.txt say it, too
   manifest_moment(top, "collected_at", zone);  // of the bundle; each host has a clock of its own
   top.names("tiers");                          // of `culprit collect`, for people
   top.name_unknown();
