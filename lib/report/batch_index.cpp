@@ -53,7 +53,7 @@ std::string row_of(const json& row) {
                         : fmt::format("<a href=\"{}\">{}</a>", escaped(report), escaped(name));
   out +=
       fmt::format("</th><td class=\"keep\" data-key=\"{}\"><span class=\"tag {}\">{}</span></td>",
-                  place_of(action), colour_of_action(action), escaped(word));
+                  place_of(action), look_of_action(action).colour, escaped(word));
   if (action.empty()) {
     out += fmt::format("<td colspan=\"1\">{}</td><td></td><td class=\"n\" data-key=\"-1\"></td>",
                        html_text(row, "reason"));
@@ -160,14 +160,10 @@ std::string batch_index(const std::string& summary) {
   const json& actions = member(d, "actions");
   for (const std::string_view action : kOrder) {
     const auto n = action.empty() ? missing : count(actions, std::string(action).c_str());
-    static constexpr std::pair<std::string_view, const char*> kColours[] = {
-        {"", "f-grey"},         {"isolate", "f-red"},      {"offline", "f-red"},
-        {"none", "f-green"},    {"investigate", "f-blue"}, {"reattempt", "f-violet"},
-        {"mitigate", "f-shade"}};
-    const auto it =
-        std::ranges::find(kColours, action, &std::pair<std::string_view, const char*>::first);
+    const ActionLook& look = look_of_action(action);
     parts.push_back({action.empty() ? "not diagnosed" : std::string(action), static_cast<double>(n),
-                     it == std::end(kColours) ? "f-orange" : it->second, std::to_string(n)});
+                     fmt::format("f-mark {}", look.colour), std::to_string(n),
+                     std::string(look.mark)});
   }
   std::string body = "<main class=\"broad\">\n";
   body += fmt::format("<h1>{}</h1>\n", counted(bundles, "bundle"));

@@ -16,12 +16,6 @@ constexpr std::size_t kMostTargets = 12;
 constexpr std::size_t kMostNext = 24;
 constexpr std::size_t kMostProofs = 4;  // links of a target
 
-const char* colour_of(const std::string& action) {
-  if (action == "none") return "green";
-  if (action == "isolate" || action == "offline") return "red";
-  return action == "investigate" ? "blue" : "orange";
-}
-
 // What a target rests on, as links: "evidence 1, 2".
 std::string proofs(const json& target, const std::map<std::string, std::string>& anchors) {
   std::string out;
@@ -156,7 +150,7 @@ std::string html_verdict(const json& d) {
                           : precision == "group"               ? " (a group)"
                                                                : " (candidates)";
   const std::string word = headline(action, taken_step(d));
-  std::string out = fmt::format("<div class=\"verdict {}\">\n", colour_of(action));
+  std::string out = fmt::format("<div class=\"verdict {}\">\n", look_of_action(action).colour);
   out += name.empty() ? "<h1 class=\"action\">" + word + "</h1>\n"
                       : "<h1><span class=\"action\">" + word + "</span> " + name + how + "</h1>\n";
   if (!member(member(d, "bundle"), "complete").is_null() &&

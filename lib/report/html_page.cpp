@@ -13,7 +13,22 @@ std::span<const EmbeddedFile> embedded_pages();  // the style sheets and scripts
 
 namespace report {
 
-namespace {}  // namespace
+namespace {
+
+constexpr ActionLook kActionLooks[] = {{"", "a-other", "-"},
+                                       {"isolate", "a-isolate", "I"},
+                                       {"offline", "a-offline", "O"},
+                                       {"repair", "a-repair", "R"},
+                                       {"replay", "a-replay", "P"},
+                                       {"checks", "a-checks", "C"},
+                                       {"rollback", "a-rollback", "B"},
+                                       {"mitigate", "a-mitigate", "M"},
+                                       {"investigate", "a-investigate", "?"},
+                                       {"reattempt", "a-reattempt", "A"},
+                                       {"none", "a-none", "N"}};
+constexpr double kRoomForMark = 2, kLeastWidth = 0.3;  // percent of a bar
+
+}  // namespace
 
 std::string_view page_file(std::string_view name) {
   for (const EmbeddedFile& file : embedded_pages())
@@ -42,11 +57,9 @@ std::string html_page(const std::string& title, std::string_view style, const st
   return out + "</body>\n</html>\n";
 }
 
-std::string_view colour_of_action(std::string_view action) {
-  if (action == "none") return "green";
-  if (action == "isolate" || action == "offline") return "red";
-  if (action == "investigate") return "blue";
-  return action.empty() ? "grey" : "orange";
+const ActionLook& look_of_action(std::string_view action) {
+  const auto it = std::ranges::find(kActionLooks, action, &ActionLook::action);
+  return it == std::end(kActionLooks) ? kActionLooks[0] : *it;
 }
 
 std::string html_bar(const char* id, const std::string& title, const std::vector<BarPart>& parts) {
@@ -57,20 +70,25 @@ std::string html_bar(const char* id, const std::string& title, const std::vector
   double at = 0;
   for (const BarPart& p : parts) {
     if (!(p.value > 0)) continue;
-    const double width = p.value / all * kPageWidth;
+    const double width = p.value / all * 100;
     bar += fmt::format(
-        "<rect class=\"{}\" x=\"{:.2f}\" y=\"0\" width=\"{:.2f}\" height=\"24\"><title>{}: "
+        "<rect class=\"{}\" x=\"{:.2f}%\" y=\"0\" width=\"{:.2f}%\" height=\"100%\"><title>{}: "
         "{}</title></rect>\n",
-        p.colour, at, std::max(0.5, width - 1), escaped(p.name), escaped(p.shown));
-    key += fmt::format("<span class=\"key\"><span class=\"swatch {}\"></span>{}: {}</span> ",
-                       p.colour, escaped(p.name), escaped(p.shown));
+        p.colour, at, std::max(kLeastWidth, width), escaped(p.name), escaped(p.shown));
+    const std::string mark = escaped(p.mark);
+    if (!mark.empty() && width >= kRoomForMark)
+      bar += fmt::format("<text class=\"on\" x=\"{:.2f}%\" y=\"1.1rem\">{}</text>\n",
+                         at + width / 2, mark);
+    key += fmt::format("<span class=\"key\"><span class=\"swatch {}\">{}</span>{}: {}</span> ",
+                       p.colour, mark, escaped(p.name), escaped(p.shown));
     said += (said.empty() ? "" : ", ") + p.name + " " + p.shown;
     at += width;
   }
+  // Shares are percents, not a viewBox: letters would be stretched with it.
   return fmt::format(
-      "<svg class=\"bar\" role=\"img\" viewBox=\"0 0 {} 24\" preserveAspectRatio=\"none\" "
-      "aria-labelledby=\"{}-t\"><title id=\"{}-t\">{}: {}</title>\n{}</svg>\n<p>{}</p>\n",
-      kPageWidth, id, id, escaped(title), escaped(said), bar, key);
+      "<svg class=\"bar\" role=\"img\" aria-labelledby=\"{}-t\"><title id=\"{}-t\">{}: "
+      "{}</title>\n{}</svg>\n<p>{}</p>\n",
+      id, id, escaped(title), escaped(said), bar, key);
 }
 
 }  // namespace report

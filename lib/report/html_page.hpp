@@ -23,14 +23,19 @@ std::string html_page(const std::string& title, std::string_view style, const st
 // One of the files page.css, table.css and table.js.
 std::string_view page_file(std::string_view name);
 
-// The colour class of an action: red orange blue green grey.
-std::string_view colour_of_action(std::string_view action);
+// How an action looks: a class of page.css that sets its colour, which no other action has, and a
+// letter, for whoever does not see the colour. "": not diagnosed; an unknown action looks so, too.
+struct ActionLook {
+  std::string_view action, colour, mark;
+};
+const ActionLook& look_of_action(std::string_view action);
 
 // A bar of shares with a key below; parts of zero are left out. colours: f-red f-blue ...
 struct BarPart {
   std::string name;
   double value = 0;
   std::string colour, shown;  // shown: the value as text
+  std::string mark = {};      // a letter in the part and in its key
 };
 std::string html_bar(const char* id, const std::string& title, const std::vector<BarPart>& parts);
 

@@ -3,10 +3,14 @@
 #include "report/html_page.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
+#include "model/terms.hpp"
 #include "report/fleet.hpp"
 #include "report/report.hpp"
 
@@ -100,6 +104,97 @@ TEST(Page, NothingQuotedBecomesMarkup) {
   // What a document lacks is left out, not a fault.
   EXPECT_NE(batch_index("{}").find("0 bundles"), std::string::npos);
   EXPECT_NE(batch_index("no json").find("</html>"), std::string::npos);
+}
+
+struct Colour {
+  double red = 0, green = 0, blue = 0;  // linear, 0 to 1
+};
+
+// "--mark:#c4242d" behind `rule` of a style sheet, from `from` on.
+Colour colour_of(std::string_view css, const std::string& rule, const std::string& variable,
+                 std::size_t from) {
+  std::size_t at = css.find(rule, from);
+  at = css.find(variable + ":#", at) + variable.size() + 2;
+  std::string digits(css.substr(at, css.find_first_of(";}", at) - at));
+  if (digits.size() == 3)
+    digits = {digits[0], digits[0], digits[1], digits[1], digits[2], digits[2]};
+  EXPECT_EQ(digits.size(), 6u) << rule;
+  const auto linear = [&](std::size_t i) {  // sRGB, IEC 61966-2-1
+    const double v = std::stoi(digits.substr(i, 2), nullptr, 16) / 255.0;
+    return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  return {linear(0), linear(2), linear(4)};
+}
+
+// WCAG 2.2, contrast ratio.
+double contrast(const Colour& a, const Colour& b) {
+  const auto light = [](const Colour& c) {
+    return 0.2126 * c.red + 0.7152 * c.green + 0.0722 * c.blue;
+  };
+  const auto [least, most] = std::minmax(light(a), light(b));
+  return (most + 0.05) / (least + 0.05);
+}
+
+// CIE 1976 difference of two colours; people see one of 2.3.
+double difference(const Colour& a, const Colour& b) {
+  const auto lab = [](const Colour& c) {
+    const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
+    const double x = f((0.4124 * c.red + 0.3576 * c.green + 0.1805 * c.blue) / 0.95047),
+                 y = f(0.2126 * c.red + 0.7152 * c.green + 0.0722 * c.blue),
+                 z = f((0.0193 * c.red + 0.1192 * c.green + 0.9505 * c.blue) / 1.08883);
+    return std::array<double, 3>{116 * y - 16, 500 * (x - y), 200 * (y - z)};
+  };
+  const auto p = lab(a), q = lab(b);
+  return std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+}
+
+std::vector<std::string> all_actions() {
+  std::vector<std::string> out = {""};  // not diagnosed
+  for (std::size_t i = 0; i < 16; ++i)
+    if (const auto word = name(static_cast<Action>(i)); !word.empty()) out.emplace_back(word);
+  return out;
+}
+
+// In both colour schemes, on the page and on its panels.
+TEST(Page, EachActionHasAColourAndALetterOfItsOwn) {
+  EXPECT_NEAR(contrast({1, 1, 1}, {0, 0, 0}), 21, 1e-9);
+  EXPECT_NEAR(difference({1, 1, 1}, {0, 0, 0}), 100, 0.1);
+  const std::string_view css = page_file("page.css");
+  const auto actions = all_actions();
+  EXPECT_EQ(actions.size(), 11u);
+  const std::size_t dark_ground = css.find("prefers-color-scheme:dark");
+  const std::size_t dark_marks = css.find("prefers-color-scheme:dark", dark_ground + 1);
+  for (const bool dark : {false, true}) {
+    const Colour ground = colour_of(css, ":root", "--ground", dark ? dark_ground : 0),
+                 panel = colour_of(css, ":root", "--panel", dark ? dark_ground : 0);
+    std::map<std::string, Colour> seen;
+    std::set<std::string> letters;
+    for (const std::string& action : actions) {
+      const ActionLook& look = look_of_action(action);
+      EXPECT_EQ(look.action, action);
+      EXPECT_TRUE(letters.insert(std::string(look.mark)).second) << action;
+      const Colour own =
+          colour_of(css, "." + std::string(look.colour) + "{", "--mark", dark ? dark_marks : 0);
+      EXPECT_GE(contrast(own, ground), 4.5) << action;
+      EXPECT_GE(contrast(own, panel), 4.5) << action;
+      for (const auto& [other, colour] : seen)
+        EXPECT_GE(difference(own, colour), 20) << action << " " << other << " " << dark;
+      seen.emplace(action, own);
+    }
+  }
+  EXPECT_EQ(look_of_action("<x>").action, "");
+}
+
+TEST(Page, TheBarOfABatchHasTheLetterInThePartAndInItsKey) {
+  const std::string page = batch_index(
+      R"({"bundles": 100, "not_diagnosed": 1, "actions": {"repair": 60, "checks": 39}})");
+  EXPECT_NE(page.find("<rect class=\"f-mark a-repair\" x=\"1.00%\" y=\"0\" width=\"60.00%\""),
+            std::string::npos);
+  EXPECT_NE(page.find("<text class=\"on\" x=\"31.00%\" y=\"1.1rem\">R</text>"), std::string::npos);
+  for (const char* key : {"a-repair\">R</span>repair: 60", "a-checks\">C</span>checks: 39",
+                          "a-other\">-</span>not diagnosed: 1"})
+    EXPECT_NE(page.find(key), std::string::npos) << key;
+  EXPECT_EQ(page.find(">-</text>"), std::string::npos) << "no letter where there is no room";
 }
 
 TEST(Fleet, EveryFormatTakesAnyDocument) {
