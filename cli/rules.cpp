@@ -18,6 +18,7 @@
 #include "rule_new.hpp"
 #include "rules/check.hpp"
 #include "rules_causes.hpp"
+#include "rules_page.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {
@@ -30,6 +31,10 @@ std::string dump(const ordered_json& value) { return json_text(value, -1) + "\n"
 
 Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
   std::string out;
+  if (arguments.get("format") == "html") {
+    print(rules_page(pack));
+    return Exit::finished;
+  }
   for (const rules::Rule& rule : pack.rules()) {
     if (wants_json(arguments)) {
       out += dump({{"id", rule.id},
@@ -221,7 +226,7 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack,
 constexpr OptionSpec kRulesOptions[] = {
     {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
     {"from", "LINE", "for `new`: a line as it was printed"},
-    {"format", "FORMAT", "text or json (a JSON object a line)"},
+    {"format", "FORMAT", "text, json or html (json: an object a line; html: of `list`)"},
     {"json", nullptr, "the same as --format json"},
 };
 
@@ -234,13 +239,16 @@ Result<Exit> run_rules(const Arguments& arguments) {
         .hint("`culprit help rules` has examples");
   const std::string verb = words[0];
   words.erase(words.begin());
-  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   if (!contains(kVerbs, verb)) {
     const std::string near = schema::nearest(verb, kVerbs);
     return usage_error(fmt::format("rules has no '{}'", verb))
         .hint(near.empty() ? "list, show, causes, check, test, match, new"
                            : fmt::format("did you mean '{}'?", near));
   }
+  if (verb == "list")
+    CULPRIT_CHECK(check_format(arguments, {"text", "json", "html"}));
+  else
+    CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   if (verb == "new") {
     const std::string line = arguments.get("from");
     if (line.empty() || !words.empty())
@@ -274,6 +282,7 @@ constinit const Command kRules{
     "the rule pack and your own rules",
     "rules list|show|causes|check|test|match|new [ARGUMENT...] [options]",
     "  culprit rules list\n"
+    "  culprit rules list --format html --output rules.html    a reference to read or to publish\n"
     "  culprit rules show gpu_xid/79\n"
     "  culprit rules causes                         how are kinds of cause weighed, what rules a "
     "candidate out?\n"
