@@ -444,7 +444,7 @@ extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKuberne
 extern const Document kCloudwatchJson, kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiPmon, kSmiDmon, kRdmaStatistic, kSysCounters,
     kEthtoolStatistics;
-extern const Document kGoldenValues, kTensorboard, kTorchTrace, kWandbSummary;
+extern const Document kGoldenValues, kNsysExport, kTensorboard, kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
@@ -466,7 +466,7 @@ constexpr const Document* kDocuments[] = {
     &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,   &kModinfo,
     &kLsmod,          &kPackages,           &kVersions,          &kSysctl,        &kHostWords,
     &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates, &kTextDiff,
-    &kCloudwatchJson, &kJobConfig};
+    &kCloudwatchJson, &kJobConfig,          &kNsysExport};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }
