@@ -99,33 +99,37 @@ Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
       for (const std::string& word : list[i]->table_words())
         words[rules::fold(word)].second.insert(i);
   }
-  Table table;
   const std::vector<std::string>& markers = rules::Grammar::built_in().markers();
   for (const std::string& marker : markers) words[marker];
+  std::vector<RecogniserSet> of_word;
+  std::vector<bool> rule, marker;
+  std::vector<std::string> all;
   for (const auto& [word, use] : words) {
-    table.words.push_back(word);
-    table.marker.push_back(std::binary_search(markers.begin(), markers.end(), word));
-    table.rule.push_back(use.first);
-    table.recognisers.push_back(use.second);
+    all.push_back(word);
+    marker.push_back(std::binary_search(markers.begin(), markers.end(), word));
+    rule.push_back(use.first);
+    of_word.push_back(use.second);
   }
-  return table;
+  RecogniserSet wants_more;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!list[i]->also.empty()) wants_more.insert(i);
+  return {.recognisers = std::move(of_word),
+          .rule = std::move(rule),
+          .marker = std::move(marker),
+          .wants_more = wants_more,
+          .search = rules::WordSearch(std::move(all), rules::ordinary_lines())};
 }
 
-Scanner::Scanner(const rules::RulePack& pack) : Scanner(pack, make_table(pack)) {}
+Scanner::Scanner(const rules::RulePack& pack) : pack_(pack) {}
 
-Scanner::Scanner(const rules::RulePack& pack, Table table)
-    : pack_(pack),
-      recognisers_of_(std::move(table.recognisers)),
-      rule_word_(std::move(table.rule)),
-      marker_(std::move(table.marker)),
-      search_(std::move(table.words), rules::ordinary_lines()) {
-  for (std::size_t i = 0; i < recognisers().size(); ++i)
-    if (!recognisers()[i]->also.empty()) wants_more_.insert(i);
+const Scanner::Table& Scanner::table() const {
+  std::call_once(once_, [this] { table_.emplace(make_table(pack_)); });
+  return *table_;
 }
 
 std::size_t Scanner::count_lines_with_words(std::string_view block) const {
   std::vector<rules::WordSearch::Hit> hits;
-  search_.find(block, hits);
+  table().search.find(block, hits);
   std::size_t lines = 0;
   std::size_t past = 0;
   for (const auto& hit : hits) {
@@ -152,9 +156,10 @@ RecogniserSet Scanner::still_wanted(RecogniserSet wanted, std::string_view raw) 
 
 // The records of a block that hold words, in the order of the block, none twice.
 std::vector<Scanner::Found> Scanner::records_with_words(std::string_view block) const {
+  const Table& words = table();
   std::vector<Found> found;
   std::vector<rules::WordSearch::Hit> hits;
-  search_.find(block, hits);
+  words.search.find(block, hits);
   for (const auto& hit : hits) {
     if (found.empty() || hit.offset >= found.back().bounds.end) {
       // What is left of a record that was cut begins where it was cut.
@@ -164,7 +169,7 @@ std::vector<Scanner::Found> Scanner::records_with_words(std::string_view block) 
            false,
            false});
     }
-    found.back().add(*this, hit.word);
+    found.back().add(words, hit.word);
   }
   // NULs and colours can stand inside a word; the records that hold them are searched again
   // without.
@@ -179,9 +184,9 @@ std::vector<Scanner::Found> Scanner::records_with_words(std::string_view block) 
       at = extra.bounds.end + 1;
       const std::string text = line::clean(extra.bounds.of(block));
       hits.clear();
-      search_.find(text, hits);
+      words.search.find(text, hits);
       if (hits.empty()) continue;
-      for (const auto& hit : hits) extra.add(*this, hit.word);
+      for (const auto& hit : hits) extra.add(words, hit.word);
       found.push_back(extra);
     }
   }
@@ -189,10 +194,10 @@ std::vector<Scanner::Found> Scanner::records_with_words(std::string_view block) 
   return found;
 }
 
-void Scanner::Found::add(const Scanner& scanner, std::uint32_t word) {
-  recognisers |= scanner.recognisers_of_[word];
-  rule = rule || scanner.rule_word_[word];
-  marker = marker || scanner.marker_[word];
+void Scanner::Found::add(const Table& table, std::uint32_t word) {
+  recognisers |= table.recognisers[word];
+  rule = rule || table.rule[word];
+  marker = marker || table.marker[word];
 }
 
 void Scanner::merge_overlapping(std::vector<Found>& found) {
@@ -216,8 +221,8 @@ void Scanner::merge_overlapping(std::vector<Found>& found) {
 RecogniserSet Scanner::recognisers_in(std::string_view piece) const {
   RecogniserSet out;
   std::vector<rules::WordSearch::Hit> hits;
-  search_.find(line::clean(piece), hits);
-  for (const auto& hit : hits) out |= recognisers_of_[hit.word];
+  table().search.find(line::clean(piece), hits);
+  for (const auto& hit : hits) out |= table().recognisers[hit.word];
   return out;
 }
 
@@ -231,7 +236,7 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
   for (Found& one : found) {
     const std::string_view raw = one.bounds.of(block);
     const bool torn = line::may_hold_heads(raw);
-    if (!torn && one.recognisers.meets(wants_more_) && line::is_clean(raw)) {
+    if (!torn && one.recognisers.meets(table().wants_more) && line::is_clean(raw)) {
       one.recognisers = still_wanted(one.recognisers, raw);
       if (one.recognisers.empty() && !one.rule && !one.marker) continue;
     }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,26 +60,28 @@ class Scanner {
                  bool rules) const;
 
   const rules::RulePack& pack() const { return pack_; }
-  std::size_t words() const { return search_.words().size(); }
-  std::size_t stride() const { return search_.stride(); }
+  std::size_t words() const { return table().search.words().size(); }
+  std::size_t stride() const { return table().search.stride(); }
   // The search alone, for benchmarks: lines that hold a word.
   std::size_t count_lines_with_words(std::string_view block) const;
 
  private:
   struct Table {
-    std::vector<std::string> words;
     std::vector<RecogniserSet> recognisers;  // by word
     std::vector<bool> rule, marker;          // by word
+    RecogniserSet wants_more;                // recognisers with a second word
+    rules::WordSearch search;
   };
-  explicit Scanner(const rules::RulePack& pack, Table table);
   static Table make_table(const rules::RulePack& pack);
+  // Made when the first block is scanned: that takes a fifth of the time of a bundle without text.
+  const Table& table() const;
   // A record that holds a word, and whose words those are.
   struct Found {
     RecordBounds bounds;
     RecogniserSet recognisers;
     bool rule = false;
     bool marker = false;  // of an error, for the grammar
-    void add(const Scanner& scanner, std::uint32_t word);
+    void add(const Table& table, std::uint32_t word);
   };
   std::vector<Found> records_with_words(std::string_view block) const;
   static void merge_overlapping(std::vector<Found>& found);
@@ -86,10 +89,8 @@ class Scanner {
   RecogniserSet still_wanted(RecogniserSet wanted, std::string_view raw) const;
 
   const rules::RulePack& pack_;
-  std::vector<RecogniserSet> recognisers_of_;
-  std::vector<bool> rule_word_, marker_;
-  RecogniserSet wants_more_;  // recognisers with a second word
-  rules::WordSearch search_;
+  mutable std::once_flag once_;
+  mutable std::optional<Table> table_;
 };
 
 std::uint64_t count_newlines(std::string_view text);
