@@ -109,7 +109,13 @@ class Loader {
   template <class T>
   void get(std::vector<T>& values) {
     values.resize(size());
-    for (T& value : values) get(value);
+    if constexpr (std::same_as<T, std::uint32_t>) {
+      if (values.empty()) return;
+      std::memcpy(values.data(), at_, values.size() * sizeof(T));
+      at_ += values.size() * sizeof(T);
+    } else {
+      for (T& value : values) get(value);
+    }
   }
   template <class A, class B>
   void get(std::pair<A, B>& value) {

@@ -75,7 +75,9 @@ WordLists words_needed(const std::string& pattern, const OrdinaryText& ordinary)
 }  // namespace
 
 struct RulePack::Compiled {
-  static Result<std::unique_ptr<Compiled>> make(std::vector<Rule> rules, PackIndex index);
+  // Without an index: the one that the build has made, read when the first message is matched.
+  static Result<std::unique_ptr<Compiled>> make(std::vector<Rule> rules,
+                                                std::optional<PackIndex> index);
 
   struct Pattern {
     std::size_t rule = 0;
@@ -88,10 +90,28 @@ struct RulePack::Compiled {
     mutable std::once_flag once;
     mutable std::unique_ptr<re2::RE2> compiled;
   };
+  // Which patterns a message can match.
+  struct Words {
+    explicit Words(PackIndex made)
+        : index(std::move(made)), search(std::move(index.words), ordinary_lines()) {}
+    PackIndex index;  // its words are the search's
+    WordSearch search;
+  };
+  const Words& words() const {
+    std::call_once(words_once, [this] {
+      if (words_made) return;
+      PackIndex index;
+      std::string its_digest;
+      (*prepared_part(PreparedPart::pack))(its_digest, index);
+      words_made.emplace(std::move(index));
+    });
+    return *words_made;
+  }
+  mutable std::once_flag words_once;
+  mutable std::optional<Words> words_made;
+
   std::vector<Rule> rules;
-  std::deque<Pattern> patterns;        // by rule
-  std::unique_ptr<WordSearch> search;  // of the words below: which patterns a message can match
-  PackIndex index;                     // its words are the search's
+  std::deque<Pattern> patterns;             // by rule
   std::vector<std::deque<Pattern>> unless;  // by rule
   std::vector<std::set<std::size_t>> over;  // by rule: rules that give way to it
   std::set<std::string> clearing;           // classes that some rule's `cleared_by` names
@@ -149,8 +169,9 @@ struct RulePack::Compiled {
     std::size_t rule = 0, pattern = 0, at = 0;  // at: where it is stated in the message
   };
   std::vector<Candidate> candidates(std::string_view message, std::string_view kind) const {
+    const auto& [index, search] = words();
     std::vector<WordSearch::Hit> words_hit;
-    search->find(message, words_hit);
+    search.find(message, words_hit);
     std::vector<std::uint32_t> able = index.wordless;
     for (const auto& hit : words_hit)
       able.insert(able.end(), index.patterns_of[hit.word].begin(),
@@ -178,10 +199,7 @@ struct RulePack::Compiled {
   }
 };
 
-RulePack::RulePack(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
-RulePack::RulePack(RulePack&&) noexcept = default;
-RulePack& RulePack::operator=(RulePack&&) noexcept = default;
-RulePack::~RulePack() = default;
+RulePack::RulePack(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
 
 std::string_view ordinary_lines() {
   for (const EmbeddedFile& file : embedded_rules())
@@ -230,8 +248,8 @@ Result<PackIndex> index_of(const std::vector<Rule>& rules) {
   return out;
 }
 
-Result<std::unique_ptr<RulePack::Compiled>> RulePack::Compiled::make(std::vector<Rule> rules,
-                                                                     PackIndex index) {
+Result<std::unique_ptr<RulePack::Compiled>> RulePack::Compiled::make(
+    std::vector<Rule> rules, std::optional<PackIndex> index) {
   auto c = std::make_unique<Compiled>();
   c->rules = std::move(rules);
   c->unless.resize(c->rules.size());
@@ -247,8 +265,7 @@ Result<std::unique_ptr<RulePack::Compiled>> RulePack::Compiled::make(std::vector
     return fail(fmt::format("over: '{}' stands over a rule that stands over it",
                             c->rules[*found].id))
         .at({c->rules[*found].file, 0});
-  c->search = std::make_unique<WordSearch>(std::move(index.words), ordinary_lines());
-  c->index = std::move(index);
+  if (index) c->words_made.emplace(*std::move(index));
   return c;
 }
 
@@ -259,14 +276,16 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
 }
 
 Result<RulePack> RulePack::built_in() {
+  static const auto* const kPack = new Result<RulePack>(read_built_in());
+  return *kPack;
+}
+
+Result<RulePack> RulePack::read_built_in() {
   CULPRIT_TRY(rules, load_rules({}));
   auto prepared = prepared_part(PreparedPart::pack);
   if (!prepared) return compile(std::move(rules));
-  PackIndex index;
-  std::string digest;
-  (*prepared)(index, digest);
-  CULPRIT_TRY(compiled, Compiled::make(std::move(rules), std::move(index)));
-  compiled->digest = std::move(digest);
+  CULPRIT_TRY(compiled, Compiled::make(std::move(rules), std::nullopt));
+  (*prepared)(compiled->digest);
   return RulePack(std::move(compiled));
 }
 
@@ -363,7 +382,7 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
 
 const std::vector<Rule>& RulePack::rules() const { return compiled_->rules; }
 const std::vector<std::string>& RulePack::search_words() const {
-  return compiled_->index.event_words;
+  return compiled_->words().index.event_words;
 }
 
 const Rule* RulePack::find(std::string_view id) const {

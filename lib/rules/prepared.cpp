@@ -48,22 +48,30 @@ void each_field(Archive& archive, T& r) {
 
 namespace {
 
-constexpr std::size_t kParts = 5;
+constexpr std::size_t kParts = 6;
 
-using WordsOfPattern = std::pair<std::string, std::vector<std::vector<std::string>>>;
+template <class Words>
+using OfPattern = std::pair<std::string, Words>;
 
-// Of the rules, and of the names of files.
-Result<std::vector<WordsOfPattern>> words_of(const std::vector<Rule>& rules) {
-  std::vector<WordsOfPattern> out;
+std::vector<OfPattern<std::vector<std::vector<std::string>>>> words_of(
+    const std::vector<Rule>& rules) {
+  std::vector<OfPattern<std::vector<std::vector<std::string>>>> out;
   const OrdinaryText ordinary(ordinary_lines());
   for (const Rule& rule : rules)
     for (const std::string& pattern : rule.match)
       out.emplace_back(pattern, required_lists(pattern, ordinary));
+  return out;
+}
+
+// Apart from those of the rules: every bundle has names.
+Result<std::vector<OfPattern<std::vector<std::string>>>> words_of_names() {
+  std::vector<OfPattern<std::vector<std::string>>> out;
+  const OrdinaryText ordinary(ordinary_lines());
   CULPRIT_TRY(paths,
               schema::parse_strict(embedded_rule("tables/paths.json"), "rules/tables/paths.json"));
   for (const auto& one : paths["patterns"]) {
     const std::string pattern = one["match"].get<std::string>();
-    out.emplace_back(pattern, required_lists(pattern, ordinary));
+    out.emplace_back(pattern, required_words(pattern, ordinary));
   }
   return out;
 }
@@ -79,19 +87,20 @@ Result<std::string> prepare() {
                                       embedded_rule("tables/reasons.json"), enumerations));
   CULPRIT_CHECK(DriftRules::parse(embedded_rule("tables/drift.json"), "rules/tables/drift.json"));
   CULPRIT_CHECK(CauseTable::parse(embedded_rule("tables/causes.json"), "rules/tables/causes.json"));
-  CULPRIT_TRY(words, words_of(rules));
+  CULPRIT_TRY(names, words_of_names());
   std::array<Saver, kParts> parts;
   const auto save = [&](PreparedPart part, const auto&... values) {
     parts[static_cast<std::size_t>(part)](values...);
   };
   save(PreparedPart::rules, rules);
-  save(PreparedPart::words, words);
+  save(PreparedPart::words, words_of(rules));
+  save(PreparedPart::names, names);
   save(PreparedPart::catalogue, catalogue);
   save(PreparedPart::grammar, grammar);
   CULPRIT_TRY(loaded, load_rules({}));
   CULPRIT_TRY(index, index_of(loaded));
   CULPRIT_TRY(pack, RulePack::compile(std::move(loaded)));
-  save(PreparedPart::pack, index, pack.digest());
+  save(PreparedPart::pack, pack.digest(), index);
   Saver head;
   for (const Saver& part : parts) head(static_cast<std::uint32_t>(part.bytes().size()));
   std::string out = head.bytes();
@@ -118,25 +127,36 @@ std::optional<std::vector<Rule>> prepared_rules() {
   return rules;
 }
 
-std::optional<std::vector<std::vector<std::string>>> prepared_lists(std::string_view pattern) {
-  using Lists = std::vector<std::vector<std::string_view>>;
-  static const std::unordered_map<std::string_view, Lists> kLists = [] {
-    std::vector<std::pair<std::string_view, Lists>> list;
-    if (auto loader = prepared_part(PreparedPart::words)) (*loader)(list);
-    return std::unordered_map<std::string_view, Lists>(std::make_move_iterator(list.begin()),
+namespace {
+
+// What a part says of each pattern.
+template <class Words>
+const Words* words_in(PreparedPart part, std::string_view pattern) {
+  static const std::unordered_map<std::string_view, Words> kWords = [&] {
+    std::vector<std::pair<std::string_view, Words>> list;
+    if (auto loader = prepared_part(part)) (*loader)(list);
+    return std::unordered_map<std::string_view, Words>(std::make_move_iterator(list.begin()),
                                                        std::make_move_iterator(list.end()));
   }();
-  const auto it = kLists.find(pattern);
-  if (it == kLists.end()) return std::nullopt;
+  const auto it = kWords.find(pattern);
+  return it == kWords.end() ? nullptr : &it->second;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::vector<std::string>>> prepared_lists(std::string_view pattern) {
+  const auto* lists =
+      words_in<std::vector<std::vector<std::string_view>>>(PreparedPart::words, pattern);
+  if (lists == nullptr) return std::nullopt;
   std::vector<std::vector<std::string>> out;
-  for (const auto& words : it->second) out.emplace_back(words.begin(), words.end());
+  for (const auto& words : *lists) out.emplace_back(words.begin(), words.end());
   return out;
 }
 
 std::optional<std::vector<std::string>> prepared_words(std::string_view pattern) {
-  auto lists = prepared_lists(pattern);
-  if (!lists) return std::nullopt;
-  return lists->empty() ? std::vector<std::string>{} : std::move(lists->front());
+  const auto* words = words_in<std::vector<std::string_view>>(PreparedPart::names, pattern);
+  if (words == nullptr) return std::nullopt;
+  return std::vector<std::string>(words->begin(), words->end());
 }
 
 }  // namespace culprit::rules

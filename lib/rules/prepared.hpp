@@ -16,7 +16,7 @@
 namespace culprit::rules {
 
 // One after the other in the bytes; each is read by itself when it is needed.
-enum class PreparedPart : std::uint8_t { rules, words, catalogue, grammar, pack };
+enum class PreparedPart : std::uint8_t { rules, words, names, catalogue, grammar, pack };
 
 // Which patterns a message can match, by its words. Patterns are numbered through all rules.
 struct PackIndex {
@@ -47,8 +47,8 @@ std::optional<Loader> prepared_part(PreparedPart part);
 
 std::optional<std::vector<Rule>> prepared_rules();
 
-// What required_lists() and required_words() say of a pattern of ours beside ordinary_lines(); none
-// when the pattern is not one of ours.
+// What required_lists() says of a pattern of our rules beside ordinary_lines(), and
+// required_words() of one for the names of files; none when the pattern is not one of ours.
 std::optional<std::vector<std::vector<std::string>>> prepared_lists(std::string_view pattern);
 std::optional<std::vector<std::string>> prepared_words(std::string_view pattern);
 

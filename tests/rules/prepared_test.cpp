@@ -2,6 +2,7 @@
 #include "rules/prepared.hpp"
 
 #include "kit.hpp"
+#include "model/json.hpp"
 #include "rules/enumerations.hpp"
 #include "rules/grammar.hpp"
 #include "rules/literals.hpp"
@@ -57,6 +58,11 @@ TEST(Prepared, WordsAreThoseOfThePatterns) {
   for (const Rule& rule : test::embedded().rules())
     for (const std::string& pattern : rule.match)
       EXPECT_EQ(prepared_lists(pattern), required_lists(pattern, ordinary)) << pattern;
+  const auto paths = parse_json(embedded_rule("tables/paths.json"));
+  for (const auto& one : paths["patterns"]) {
+    const auto pattern = one["match"].get<std::string>();
+    EXPECT_EQ(prepared_words(pattern), required_words(pattern, ordinary)) << pattern;
+  }
   EXPECT_FALSE(prepared_words("no pattern of ours"));
 }
 
