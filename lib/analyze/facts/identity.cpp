@@ -302,7 +302,9 @@ class Resolution {
   // "pretrain-llm-3120.log" beside "trn01.dmesg" and "trn02.dmesg": a name that only output of the
   // job bears, and that is none of a series, where the machines are known by files of their own,
   // is the job's.
-  std::set<std::string> names_of_jobs(const std::map<MemberId, std::set<Host>>& votes) const {
+  // told: by the paths, in their order
+  std::set<std::string> names_of_jobs(const std::map<MemberId, std::set<Host>>& votes,
+                                      const std::vector<PathFacts>& told) const {
     std::map<std::string, std::set<std::string>> machines, jobs;  // by series
     const auto machine = [&](const std::string& name) {
       machines[name_without_numbers(name)].insert(name);
@@ -311,10 +313,10 @@ class Resolution {
       for (const auto& host : facts_.manifest->hosts) machine(short_host(host));
     for (const auto& [member, hosts] : votes)
       for (const Host& host : hosts) machine(host);
-    for (const MemberRow* m : paths_) {
-      if (m->kind != "file") continue;
-      const auto host = facts_of_path(m->path).host;
-      if (!host) continue;
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      const MemberRow* m = paths_[i];
+      const auto& host = told[i].host;
+      if (m->kind != "file" || !host) continue;
       const std::size_t base = m->path.rfind('/') == std::string::npos ? 0 : m->path.rfind('/') + 1;
       const bool of_job =
           (m->text_kind.empty() || m->text_kind == "training" || m->text_kind == "nccl") &&
@@ -345,13 +347,15 @@ class Resolution {
   void attribute_members() {
     names_.learn_endings();
     const auto votes = hosts_in_lines();
-    const std::set<std::string> of_jobs = names_of_jobs(votes);
+    std::vector<PathFacts> told;
+    for (const MemberRow* m : paths_) told.push_back(facts_of_path(m->path));
+    const std::set<std::string> of_jobs = names_of_jobs(votes, told);
     // By path, and again for those without a host: a folder is known to be a machine's once another
     // path has told so, and which file was read first must not decide it.
     for (std::size_t turn = 0; turn < 2 * paths_.size(); ++turn) {
       MemberRow& m = *paths_[turn % paths_.size()];
       if (m.kind != "file" || (turn >= paths_.size() && m.host)) continue;
-      PathFacts path = facts_of_path(m.path);
+      PathFacts path = told[turn % paths_.size()];
       if (path.host && of_jobs.count(*path.host) > 0) path.host.reset();
       if (const auto known = known_host_in(m.path)) path.host = known;  // beats every pattern
       if (path.host)

@@ -22,11 +22,34 @@ namespace culprit::analyze {
 namespace {
 
 // Each is compiled when a name is first held against it, which takes longer than all the rest of a
-// small bundle's names.
-using Pattern = std::unique_ptr<rules::LazyPattern>;
+// small bundle's names. Names are UTF-8, but nearly all are ASCII: of these a pattern over bytes
+// says the same, and is a fraction of the size.
+class NamePattern {
+ public:
+  explicit NamePattern(const std::string& text)
+      : of_ascii_(std::make_unique<rules::LazyPattern>(text)),
+        of_utf8_(std::make_unique<rules::LazyPattern>(text, re2::RE2::Options::EncodingUTF8)) {}
+
+  bool is(std::string_view name) const {
+    return re2::RE2::FullMatch(piece(name), expression(name));
+  }
+  bool stands_in(std::string_view name) const {
+    return re2::RE2::PartialMatch(piece(name), expression(name));
+  }
+
+ private:
+  static re2::StringPiece piece(std::string_view name) { return {name.data(), name.size()}; }
+  const re2::RE2& expression(std::string_view name) const {
+    const bool ascii =
+        std::ranges::all_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+    return (ascii ? of_ascii_ : of_utf8_)->expression();
+  }
+
+  std::unique_ptr<rules::LazyPattern> of_ascii_, of_utf8_;
+};
 
 struct PathPattern {
-  Pattern match;
+  std::unique_ptr<rules::LazyPattern> match;
   std::vector<std::string> words;  // folded: one of them stands in every match; none: not known
   bool sure = false;               // what stands there is a host, whatever it looks like
 };
@@ -35,39 +58,37 @@ struct PathTable {
   std::vector<PathPattern> patterns;
   std::set<std::string> not_hosts;
   std::set<std::string> log_words;  // what people put beside a machine's name: "console-gx07.log"
-  Pattern not_hosts_like;           // names of other things that are counted
-  Pattern devices_like;             // machines and devices are both called so: "gpu-01", "train-04"
-  Pattern never_hosts_like;         // not even in a folder of hosts
-  Pattern one_per_machine_like;     // files of which a machine has one
-  Pattern by_machine_tool_like;     // a folder or an ending is a tool that tells of one machine
-  Pattern job_output_like, other_programs_like, earlier_runs_like, named_after_run_like,
+  NamePattern not_hosts_like;       // names of other things that are counted
+  NamePattern devices_like;         // machines and devices are both called so: "gpu-01", "train-04"
+  NamePattern never_hosts_like;     // not even in a folder of hosts
+  NamePattern one_per_machine_like;  // files of which a machine has one
+  NamePattern by_machine_tool_like;  // a folder or an ending is a tool that tells of one machine
+  NamePattern job_output_like, other_programs_like, earlier_runs_like, named_after_run_like,
       records_like;
 };
 
 const PathTable& path_table() {
   static const PathTable kTable = [] {
-    PathTable table;
     const auto document = parse_json(embedded_rule("tables/paths.json"));
+    const auto named = [&](const char* key) {
+      return NamePattern(document[key].get<std::string>());
+    };
+    PathTable table{.not_hosts_like = named("not_hosts_like"),
+                    .devices_like = named("devices_like"),
+                    .never_hosts_like = named("never_hosts_like"),
+                    .one_per_machine_like = named("one_per_machine_like"),
+                    .by_machine_tool_like = named("by_machine_tool_like"),
+                    .job_output_like = named("job_output_like"),
+                    .other_programs_like = named("other_programs_like"),
+                    .earlier_runs_like = named("earlier_runs_like"),
+                    .named_after_run_like = named("named_after_run_like"),
+                    .records_like = named("records_like")};
     for (const auto& one : document["patterns"]) {
       const std::string text = one["match"].get<std::string>();
       table.patterns.push_back({std::make_unique<rules::LazyPattern>(text),
                                 rules::prepared_words(text).value_or(std::vector<std::string>{}),
                                 one.value("sure", false)});
     }
-    const auto compiled = [&](const char* key) {
-      return std::make_unique<rules::LazyPattern>(document[key].get<std::string>(),
-                                                  re2::RE2::Options::EncodingUTF8);
-    };
-    table.not_hosts_like = compiled("not_hosts_like");
-    table.devices_like = compiled("devices_like");
-    table.never_hosts_like = compiled("never_hosts_like");
-    table.one_per_machine_like = compiled("one_per_machine_like");
-    table.by_machine_tool_like = compiled("by_machine_tool_like");
-    table.job_output_like = compiled("job_output_like");
-    table.records_like = compiled("records_like");
-    table.other_programs_like = compiled("other_programs_like");
-    table.earlier_runs_like = compiled("earlier_runs_like");
-    table.named_after_run_like = compiled("named_after_run_like");
     for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
     for (const auto& one : document["log_words"]) table.log_words.insert(one.get<std::string>());
     return table;
@@ -85,10 +106,6 @@ bool listed(const std::string& name) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(tolower(c)); });
   return path_table().not_hosts.count(lower) > 0;
-}
-
-bool like(const std::string& name, const Pattern& pattern) {
-  return re2::RE2::FullMatch(name, pattern->expression());
 }
 
 bool log_word(std::string_view part) {
@@ -120,7 +137,7 @@ bool numbered_like_job(const std::string& name) {
 
 // A name that counts something else than machines.
 bool other_series(const std::string& name) {
-  return listed(name) || like(name, path_table().not_hosts_like);
+  return listed(name) || path_table().not_hosts_like.is(name);
 }
 
 // The first match that counts within the job: "node_rank4/rank33.txt" is rank 33's.
@@ -144,10 +161,11 @@ PathFacts facts_of_path(const std::string& path) {
   PathFacts out;
   std::vector<re2::StringPiece> groups;
   const std::string folded = rules::fold(path);
+  const rules::Bigrams pairs(folded);
   for (const auto& [pattern, words, sure] : path_table().patterns) {
     const bool possible =
         words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-          return folded.find(word) != std::string::npos;
+          return pairs.may_hold(word) && folded.find(word) != std::string::npos;
         });
     if (!possible || !first_match(pattern->expression(), path, groups)) continue;
     for (const auto& [index, name] : pattern->expression().CapturingGroupNames()) {
@@ -157,9 +175,9 @@ PathFacts facts_of_path(const std::string& path) {
       if (name == "host") {
         value = without_words_behind(std::move(value));
         const bool taken = listed(value) || (!sure && numbered_like_job(value)) ||
-                           like(value, path_table().never_hosts_like) ||
-                           (!sure && (like(value, path_table().not_hosts_like) ||
-                                      like(value, path_table().devices_like)));
+                           path_table().never_hosts_like.is(value) ||
+                           (!sure && (path_table().not_hosts_like.is(value) ||
+                                      path_table().devices_like.is(value)));
         if (!out.host && !taken) out.host = Host(value);
       } else if (name == "rank") {
         if (!out.rank) out.rank = maybe<Rank>(small_number(value));
@@ -244,8 +262,7 @@ bool named_as_one_of_machine(const MemberRow& m) {
 }
 
 bool by_machine_tool(const MemberRow& m) {
-  return m.kind == "file" &&
-         re2::RE2::PartialMatch(m.path, path_table().by_machine_tool_like->expression());
+  return m.kind == "file" && path_table().by_machine_tool_like.stands_in(m.path);
 }
 
 // Output of tools about a machine's GPUs, scrapes of an exporter: of a machine, or of one of its
@@ -323,7 +340,7 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
       if (values[frame(m.path, p)].size() < 2 || !numbered(value) || bare_number(value) ||
           long_number(value) || other_series(value))
         continue;
-      if (of_machine_or_device(m) && like(value, path_table().devices_like)) continue;
+      if (of_machine_or_device(m) && path_table().devices_like.is(value)) continue;
       m.host = Host(value);
       m.attribution = "path, beside its siblings";
       break;
@@ -527,7 +544,7 @@ void hosts_from_file_series(std::vector<MemberRow>& members) {
     const std::string name = without_log_words(whole);
     if (p.begin < m.path.rfind('/') + 1) return std::nullopt;  // a folder
     if (!re2::RE2::FullMatch(name, kShape) || long_number(name) || other_series(name) ||
-        !line::may_name_machine(name) || like(name, path_table().devices_like) ||
+        !line::may_name_machine(name) || path_table().devices_like.is(name) ||
         in_folder_of_runs(m.path, p.begin))
       return std::nullopt;
     std::string series = m.path;
@@ -590,33 +607,23 @@ bool system_log(std::string_view path) {
 }
 
 bool one_per_machine(std::string_view path) {
-  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                path_table().one_per_machine_like->expression());
+  return path_table().one_per_machine_like.stands_in(path);
 }
 
-bool named_as_output(std::string_view path) {
-  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                path_table().job_output_like->expression());
-}
+bool named_as_output(std::string_view path) { return path_table().job_output_like.stands_in(path); }
 
-bool named_as_record(std::string_view path) {
-  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                path_table().records_like->expression());
-}
+bool named_as_record(std::string_view path) { return path_table().records_like.stands_in(path); }
 
 bool of_other_program(std::string_view path) {
-  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                path_table().other_programs_like->expression());
+  return path_table().other_programs_like.stands_in(path);
 }
 
 bool of_earlier_run(std::string_view path) {
-  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                path_table().earlier_runs_like->expression());
+  return path_table().earlier_runs_like.stands_in(path);
 }
 
 bool named_after_run(std::string_view path) {
-  return re2::RE2::PartialMatch(re2::StringPiece(path.data(), path.size()),
-                                path_table().named_after_run_like->expression());
+  return path_table().named_after_run_like.stands_in(path);
 }
 
 }  // namespace culprit::analyze
