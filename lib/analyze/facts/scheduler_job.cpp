@@ -55,12 +55,13 @@ bool is_a_date(const std::string& number) {
 // which a date or a process's number may be as well: a record that has it proves it.
 Jobs in_names(const Facts& facts, const Jobs& recorded) {
   static const re2::RE2 kOutput(
-      R"((?:^|/)(?:(?:slurm|job|lsf|pbs)(?:[-_](\d{2,12})|(\d{4,12}))(?:[^/\d][^/]*)?|(\d{4,12})\.(?:out|err|log))$)");
+      R"((?:slurm|job|lsf|pbs)(?:[-_](\d{2,12})|(\d{4,12}))(?:[^/\d][^/]*)?|(\d{4,12})\.(?:out|err|log))");
   Jobs out, bare;
   for (const MemberRow& m : facts.members) {
     std::string number, joined, alone;
-    if (m.kind != "file" || !re2::RE2::PartialMatch(m.path, kOutput, &number, &joined, &alone))
-      continue;
+    re2::StringPiece name(m.path);
+    name.remove_prefix(m.path.rfind('/') + 1);
+    if (m.kind != "file" || !re2::RE2::FullMatch(name, kOutput, &number, &joined, &alone)) continue;
     number += joined;
     (number.empty() ? bare : out).insert(number.empty() ? alone : number);
   }
