@@ -101,8 +101,9 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   const Pace pace = pace_of(db, facts);
   const analyze::IncidentMetrics metrics = metrics_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
-  const analyze::DriftReport drift =
-      analyze::compare_settings(facts, rules::DriftRules::built_in());
+  analyze::DriftReport drift;
+  if (!facts.configs.empty())  // the rules are not read for nothing
+    drift = analyze::compare_settings(facts, rules::DriftRules::built_in());
   std::vector<Finding> settings = analyze::drift_findings(drift, facts);
   std::ranges::move(analyze::shared_addresses(facts), std::back_inserter(settings));
   if (pace.report.intervals.empty())

@@ -1126,6 +1126,8 @@ Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findin
                      "WHERE analysis=?)");
     Statement forget2(db, "DELETE FROM finding WHERE analysis=?");
     bool good = forget.run(name(analysis)) && forget2.run(name(analysis));
+    if (findings.empty())
+      return good;  // of most analyses; the statements below take longer to make
     Statement f(db, "INSERT INTO finding VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     Statement v(db, "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?,?)");
     // In a damaged database a row of this id may belong to anybody.
