@@ -979,13 +979,16 @@ std::string_view without_returns(std::string_view raw) {
 
 }  // namespace
 
-// No early exit: the loop is one that
-// compilers turn into vector code.
+// No early exit: the loops are such that compilers turn them into vector code. '#' begins frames of
+// debuggers, and comments; only "#033[" is a control byte.
 bool is_clean(std::string_view raw) {
   unsigned char suspicious = 0;
   for (const char c : raw)
     suspicious = static_cast<unsigned char>(suspicious | (c == '\0') | (c == '\x1b') | (c == '^') |
-                                            (c == '\\') | (c == '#'));
+                                            (c == '\\'));
+  for (std::size_t i = 0; i + 5 <= raw.size(); ++i)
+    suspicious = static_cast<unsigned char>(
+        suspicious | ((raw[i] == '#') & (raw[i + 1] == '0') & (raw[i + 2] == '3')));
   return suspicious == 0;
 }
 
@@ -1080,7 +1083,10 @@ void peel(std::string_view raw, Habit habit, Line& line) {
       bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos)
     text.remove_prefix(bar);
   if (contains(text.substr(0, 12), " | ")) note_sel_time(text, line.prefix);
-  if (line.prefix.time.clock == Clock::none && text.substr(0, 12).find_first_of("|,;") != text.npos)
+  // Of every line: find_first_of() calls a function for each byte.
+  if (line.prefix.time.clock == Clock::none && std::ranges::any_of(text.substr(0, 12), [](char c) {
+        return c == '|' || c == ',' || c == ';';
+      }))
     note_time_behind_number(text, line.prefix);
   Cursor c{text};
   for (int depth = 0; depth < 12; ++depth) {

@@ -87,15 +87,17 @@ LooseTime by_date(std::string_view text, Timestamp& stamp) {
   return {at + used - kDate - added, date.sure};
 }
 
+bool comma_or_dot(char c) { return c == ',' || c == '.'; }
+
 // "Tue, 03 Feb 2026 10:11:12 GMT", "Feb 3, 2026, 10:11:12": what other calendars print, with
 // commas and dots.
 LooseTime by_month_name(std::string_view text, Timestamp& stamp) {
   constexpr std::size_t kMonthAndDay = 12;
-  if (text.substr(0, kMonthAndDay).find_first_of(",.") == std::string_view::npos) return {};
+  if (std::ranges::none_of(text.substr(0, kMonthAndDay), comma_or_dot)) return {};
   std::string plain;
   std::array<std::size_t, kLongestTime + 1> place{};  // in the text, of each byte of `plain`
   for (std::size_t i = 0; i < std::min(text.size(), kLongestTime); ++i)
-    if ((text[i] != ',' && text[i] != '.') ||
+    if (!comma_or_dot(text[i]) ||
         (i > 0 && digit(text[i - 1]) && i + 1 < text.size() && digit(text[i + 1]))) {
       place[plain.size()] = i;
       plain += text[i];
