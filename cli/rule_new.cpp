@@ -20,18 +20,21 @@ struct Variable {
   re2::RE2 pattern;
   const char* stands_for;
 };
-const Variable kVariables[] = {
-    {R"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})", R"([0-9a-fA-F-]{36})"},
-    {R"((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?\b)",
-     R"((?P<pci>[0-9a-fA-F:.]+))"},
-    {R"(\d{1,3}(?:\.\d{1,3}){3}(?:[:<]\d+>?)?)", R"([\d.]+(?:[:<]\d+>?)?)"},
-    {R"(0x[0-9a-fA-F]+)", R"(0x[0-9a-fA-F]+)"},
-    {R"('[^']*')", R"('[^']*')"},
-    {R"("[^"]*")", R"("[^"]*")"},
-    {R"(/[\w.@%+-]+(?:/[\w.@%+-]+)+)", R"(/\S+)"},
-    {R"([0-9a-f]{12,})", R"([0-9a-f]+)"},
-    {R"(\d+(?:\.\d+)?)", R"(\d+(?:\.\d+)?)"},
-};
+const auto& variables() {
+  static const Variable kVariables[] = {
+      {R"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})", R"([0-9a-fA-F-]{36})"},
+      {R"((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?\b)",
+       R"((?P<pci>[0-9a-fA-F:.]+))"},
+      {R"(\d{1,3}(?:\.\d{1,3}){3}(?:[:<]\d+>?)?)", R"([\d.]+(?:[:<]\d+>?)?)"},
+      {R"(0x[0-9a-fA-F]+)", R"(0x[0-9a-fA-F]+)"},
+      {R"('[^']*')", R"('[^']*')"},
+      {R"("[^"]*")", R"("[^"]*")"},
+      {R"(/[\w.@%+-]+(?:/[\w.@%+-]+)+)", R"(/\S+)"},
+      {R"([0-9a-f]{12,})", R"([0-9a-f]+)"},
+      {R"(\d+(?:\.\d+)?)", R"(\d+(?:\.\d+)?)"},
+  };
+  return kVariables;
+}
 
 }  // namespace
 
@@ -51,7 +54,7 @@ std::string pattern_of(std::string_view message) {
   bool within_word = false, device = false;
   for (std::size_t at = 0; at < message.size();) {
     std::size_t taken = 0;
-    for (const Variable& v : kVariables) {
+    for (const Variable& v : variables()) {
       if (within_word) break;  // the 2 of mlx5_2 is a part of a name
       re2::StringPiece rest(message.data() + at, message.size() - at);
       const std::size_t before = rest.size();
