@@ -467,7 +467,8 @@ Answer slow_job(Walk& w) {
     v.action = done ? Action::none : relief.empty() ? Action::investigate : Action::mitigate;
     v.precision = Precision::candidates;
     v.summary = done ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
-                     : say(Phrase::slow_nobody, lasted(f), factor, price(f), f.why);
+                     : say(relief.empty() ? Phrase::slow_not_enough : Phrase::slow_nobody,
+                           lasted(f), factor, price(f), f.why);
     v.summary += besides(slow);
     if (v.action == Action::mitigate) {
       next(v, NextKind::plan, relief);

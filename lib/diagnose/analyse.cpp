@@ -69,6 +69,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   const analyze::Facts& facts = incident.facts;
   const analyze::Topology& topology = incident.topology;
   const auto signals = analyze::collect_signals(facts, pack);
+  const auto load = [&](SeriesId id) { return db.points(id); };
   std::vector<Finding> all;
   const auto keep = [&](Analysis analysis, std::vector<Finding> findings) -> Result<> {
     // No claim without a place in the bundle that a person can look at.
@@ -131,14 +132,11 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
     std::vector<Finding> slow =
         analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
     note_more_work(db, facts, slow);
-    CULPRIT_CHECK(
-        keep(Analysis::shared_change,
-             analyze::shared_changes(facts, slow, [&](SeriesId id) { return db.points(id); })));
+    CULPRIT_CHECK(keep(Analysis::shared_change, analyze::shared_changes(facts, slow, load)));
     CULPRIT_CHECK(keep(Analysis::slow, std::move(slow)));
   }
   CULPRIT_CHECK(keep(Analysis::port_counters,
-                     analyze::port_counters(facts, rules::Catalogue::built_in(),
-                                            [&](SeriesId id) { return db.points(id); })));
+                     analyze::port_counters(facts, rules::Catalogue::built_in(), load)));
   CULPRIT_CHECK(keep(Analysis::saves, slow_saves_of(db, facts, pace)));
   CULPRIT_CHECK(keep(Analysis::divergence, divergence_of(db, facts, pace, all)));
   CULPRIT_CHECK(keep(Analysis::changes, analyze::run_changes(facts)));

@@ -19,18 +19,18 @@ namespace culprit::ingest {
 
 namespace {
 
-struct Field {
+struct ConditionField {
   std::string key;  // "lasttransitiontime"
   std::string_view value;
 };
 
 // A dash before it begins an item of a list.
-Field field_of(std::string_view text) {
+ConditionField condition_field(std::string_view text) {
   text = line::trimmed(text);
   if (text.starts_with("- ")) text = line::trimmed(text.substr(2));
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon > 24) return {};
-  Field out{{}, line::trimmed(text.substr(colon + 1))};
+  ConditionField out{{}, line::trimmed(text.substr(colon + 1))};
   for (const char c : text.substr(0, colon))
     if (c != ' ') out.key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (out.value.size() >= 2 && (out.value.front() == '"' || out.value.front() == '\'') &&
@@ -44,7 +44,7 @@ class Condition final : public Assembler {
   Condition(const Place& place, const Timestamp& time) : place_(place), time_(time) {}
 
   Step feed(const TextLine& line, Reading&) override {
-    const Field field = field_of(line.raw);
+    const ConditionField field = condition_field(line.raw);
     if (field.key == "message") {
       message_ = field.value;
       place_ = line.place;
@@ -80,7 +80,7 @@ class Condition final : public Assembler {
 };
 
 Outcome read_condition(const TextLine& line, Reading&) {
-  const Field field = field_of(line.raw);
+  const ConditionField field = condition_field(line.raw);
   Timestamp time;
   if (field.key != "lasttransitiontime" || line::parse_iso(field.value, time) == 0) return {};
   return {true, std::make_unique<Condition>(line.place, time)};

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostSlurmColumns = 128;
 constexpr std::string_view kBy = " by ";
 constexpr std::size_t kMostValue = 256;
-constexpr std::size_t kMostNodes = 1u << 16;  // bytes of a list of scattered nodes
+constexpr std::size_t kMostNodeBytes = 1u << 16;  // bytes of a list of scattered nodes
 
 // "Unknown", "None", "(null)" and "N/A" say nothing.
 bool says_something(std::string_view value) {
@@ -34,7 +34,7 @@ void put_job(const Place& place, std::string_view id, std::string_view key, std:
   reading.sink.put(
       ConfigRow{place, "slurm.job." + std::string(key),
                 std::string(id.substr(0, 64)) + " " +
-                    std::string(value.substr(0, key == "nodes" ? kMostNodes : kMostValue))});
+                    std::string(value.substr(0, key == "nodes" ? kMostNodeBytes : kMostValue))});
 }
 
 // When a job was submitted and started is when its allocation began and ended.
@@ -304,9 +304,9 @@ class Queue : public Assembler {
     }
     if (cells.empty() || !line::digit(cells.front().front())) return Step::not_mine;
     if (cells.size() == columns_ && cells[of_nodes_].front() != '(')
-      reading.sink.put(ConfigRow{
-          line.place, "slurm.queue.nodes",
-          std::string(cells.front()) + " " + std::string(cells[of_nodes_].substr(0, kMostNodes))});
+      reading.sink.put(ConfigRow{line.place, "slurm.queue.nodes",
+                                 std::string(cells.front()) + " " +
+                                     std::string(cells[of_nodes_].substr(0, kMostNodeBytes))});
     return Step::took;
   }
   void finish(Reading&) override {}

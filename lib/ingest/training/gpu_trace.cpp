@@ -18,7 +18,7 @@ constexpr std::size_t kMostKernelNames = 65'536, kLongestKernelName = 96;
 constexpr std::string_view kCommunicates[] = {"nccl", "rccl", "msccl", "void deep_ep::"};
 
 // Of UTC where the trace says it, else none.
-Timestamp moment(std::int64_t ns, std::int64_t base) {
+Timestamp time_after(std::int64_t ns, std::int64_t base) {
   constexpr std::int64_t kYear2000 = 946'684'800'000'000'000;
   if (ns > std::numeric_limits<std::int64_t>::max() - base) return {};
   return ns + base > kYear2000 ? Timestamp{Clock::utc, ns + base} : Timestamp{};
@@ -86,7 +86,7 @@ class GpuTrace::Writer {
     key.name = std::move(name);
     key.unit = std::move(unit);
     key.labels = std::move(labels);
-    const Timestamp time = moment(step.begin, base_);
+    const Timestamp time = time_after(step.begin, base_);
     key.clock = time.clock;
     full_ = full_ || book_.series(key) == SeriesBook::kFull;
     if (full_) return;
