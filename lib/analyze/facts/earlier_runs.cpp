@@ -73,6 +73,31 @@ void date(Facts& facts, const std::map<MemberId, Earlier>& earlier) {
   for (const auto& [member, was] : earlier) facts.earlier_output.insert(member);
 }
 
+// What stands before a dated line of the same file was printed no later than that: an undated row
+// of a run that is over, where another run goes on in the file.
+void date_before_start(Facts& facts, Nanoseconds start) {
+  std::map<MemberId, std::map<std::uint64_t, Nanoseconds>> dated;  // line -> time
+  const auto note = [&](const Place& place, const std::optional<Nanoseconds>& time) {
+    if (time && *time + kMinute < start) dated[place.member][place.line] = *time;
+  };
+  for (const EventRow& e : facts.events) note(e.place, e.time_ns);
+  for (const TracebackRow& t : facts.tracebacks) note(t.place, t.time_ns);
+  for (const ExitRow& x : facts.exits) note(x.place, x.time_ns);
+  const auto no_later = [&](const Place& place) -> std::optional<Nanoseconds> {
+    const auto of_file = dated.find(place.member);
+    if (of_file == dated.end()) return std::nullopt;
+    const auto next = of_file->second.upper_bound(place.line);
+    return next == of_file->second.end() ? std::nullopt : std::optional(next->second);
+  };
+  for (EventRow& e : facts.events)
+    if (const auto time = e.time_ns ? std::nullopt : no_later(e.place))
+      e.time_ns = e.last_time_ns = *time;
+  for (TracebackRow& t : facts.tracebacks)
+    if (const auto time = t.time_ns ? std::nullopt : no_later(t.place)) t.time_ns = *time;
+  for (ExitRow& x : facts.exits)
+    if (const auto time = x.time_ns ? std::nullopt : no_later(x.place)) x.time_ns = *time;
+}
+
 // "run_a.log", "run_b.log" of one folder: logs of runs of one program. Numbers may be of its ranks.
 bool named_alike(const std::string& a, const std::string& b) {
   if (a.size() != b.size() || folder_of(a) != folder_of(b)) return false;
@@ -172,6 +197,7 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
         earlier[s.member] = {s.last, *facts.job_start};
     for (const MemberId member : output_of_jobs_before(facts, job_in_question(facts)))
       earlier.try_emplace(member, Earlier{*facts.job_start - kMinute - 1, *facts.job_start});
+    date_before_start(facts, *facts.job_start);
     return date(facts, earlier);
   }
   const std::optional<Nanoseconds> after_named = begin_after_named(facts, output, earlier);
