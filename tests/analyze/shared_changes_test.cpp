@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/phrases.hpp"
+
 namespace culprit::analyze {
 namespace {
 
@@ -103,6 +105,16 @@ TEST(SharedChanges, WhatOneMachineOfSeveralCountsIsItsOwn) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject.id, "network of the job");
   EXPECT_TRUE(found[0].hosts.empty());
+}
+
+TEST(SharedChanges, NumbersAreWrittenAsAPersonReadsThem) {
+  Around a;
+  a.add("rx_prio3_pause", "", [](int m) { return slow_at(m) ? 5673.0 : 0.0; });
+  a.add("np_cnp_sent_rate", "", [](int m) { return slow_at(m) ? 44'784.0 : 9.5; });
+  std::string titles;
+  for (const Finding& f : a.found()) titles += report::words(f.title) + "\n";
+  EXPECT_NE(titles.find(" 5673 while"), std::string::npos) << titles;
+  EXPECT_NE(titles.find(" 44.8 k while"), std::string::npos) << titles;
 }
 
 TEST(SharedChanges, OneTargetThatIsFullWhereOthersAreIdle) {

@@ -142,14 +142,14 @@ Levels levels_of(const Measured& measured, const SharedMetric& metric, const Fin
   return levels;
 }
 
-// "1.43 T", "97.3"
+// "1.43 T", "5673", "97.3"
 std::string amount(double value) {
   constexpr std::pair<double, const char*> kScales[] = {
       {1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e4, " k"}};
   for (const auto& [scale, word] : kScales)
     if (std::abs(value) >= scale)
       return fmt::format("{:.3g}{}", value / (scale == 1e4 ? 1e3 : scale), word);
-  return fmt::format("{:.3g}", value);
+  return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
 struct Worse {
