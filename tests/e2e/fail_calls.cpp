@@ -41,15 +41,6 @@ long number(const char* name, long otherwise) {
   return text == nullptr ? otherwise : std::atol(text);
 }
 
-__attribute__((constructor)) void begin() {
-  first = number("CULPRIT_FAIL_AT", 0);
-  many = number("CULPRIT_FAIL_FOR", 1);
-  error = static_cast<int>(number("CULPRIT_FAIL_ERRNO", ENOSPC));
-  const char* name = std::getenv("CULPRIT_FAIL_KIND");
-  if (name != nullptr && std::strcmp(name, "read") == 0) kind = Kind::read;
-  if (name != nullptr && std::strcmp(name, "memory") == 0) kind = Kind::memory;
-}
-
 __attribute__((destructor)) void end() {
   const char* path = std::getenv("CULPRIT_FAIL_COUNT");
   if (path == nullptr) return;
@@ -58,6 +49,17 @@ __attribute__((destructor)) void end() {
   const long fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   static_cast<void>(!syscall(SYS_write, fd, text, size));
   syscall(SYS_close, fd);
+}
+
+__attribute__((constructor)) void begin() {
+  first = number("CULPRIT_FAIL_AT", 0);
+  many = number("CULPRIT_FAIL_FOR", 1);
+  error = static_cast<int>(number("CULPRIT_FAIL_ERRNO", ENOSPC));
+  const char* name = std::getenv("CULPRIT_FAIL_KIND");
+  if (name != nullptr && std::strcmp(name, "read") == 0) kind = Kind::read;
+  if (name != nullptr && std::strcmp(name, "memory") == 0) kind = Kind::memory;
+  // A program that does not unwind its libraries ends as well.
+  std::at_quick_exit(end);
 }
 
 bool fails(Kind asked) {
