@@ -90,12 +90,11 @@ void date_before_start(Facts& facts, Nanoseconds start) {
     return next == of_file->second.end() ? std::nullopt : std::optional(next->second);
   };
   for (EventRow& e : facts.events)
-    if (const auto time = e.time_ns ? std::nullopt : no_later(e.place))
-      e.time_ns = e.last_time_ns = *time;
+    if (const auto time = no_later(e.place); !e.time_ns && time) e.time_ns = e.last_time_ns = time;
   for (TracebackRow& t : facts.tracebacks)
-    if (const auto time = t.time_ns ? std::nullopt : no_later(t.place)) t.time_ns = *time;
+    if (!t.time_ns) t.time_ns = no_later(t.place);
   for (ExitRow& x : facts.exits)
-    if (const auto time = x.time_ns ? std::nullopt : no_later(x.place)) x.time_ns = *time;
+    if (!x.time_ns) x.time_ns = no_later(x.place);
 }
 
 // "run_a.log", "run_b.log" of one folder: logs of runs of one program. Numbers may be of its ranks.

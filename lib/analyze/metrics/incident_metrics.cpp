@@ -193,6 +193,22 @@ Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::in
   return out;
 }
 
+void add_placed(const SeriesRow& series, const SeriesPoints& points, Nanoseconds offset,
+                std::vector<PlacedSample>& out) {
+  for (std::size_t i = 0; i < points.times.size(); ++i)
+    if (points.times[i] != kNoValue && !std::isnan(points.values[i]))
+      out.push_back({points.times[i] + offset, points.values[i], &series,
+                     points.lines.empty() ? 0 : points.lines[i],
+                     points.offsets.empty() ? 0 : points.offsets[i], points.values[i]});
+}
+
+void sort_placed(const Facts& facts, std::vector<PlacedSample>& samples) {
+  std::ranges::stable_sort(samples, [&](const PlacedSample& a, const PlacedSample& b) {
+    return std::tuple(a.time, facts.order(a.series->member), a.line) <
+           std::tuple(b.time, facts.order(b.series->member), b.line);
+  });
+}
+
 std::optional<std::uint64_t> bit_shown(const SeriesRow& s, const std::string& metric,
                                        rules::FoundMetrics& known) {
   const auto [name, unit] = metric_of(s, known);

@@ -56,6 +56,20 @@ Place place_of_sample(const SeriesRow& series, const SeriesPoints& points, std::
 Evidence evidence_of_sample(const Facts& facts, const SeriesRow& series, std::int64_t line,
                             std::int64_t offset, double printed, Nanoseconds time);
 
+// A sample, and where it stands.
+struct PlacedSample {
+  Nanoseconds time;  // UTC, or since midnight where no day is known
+  double value;
+  const SeriesRow* series;
+  std::int64_t line, offset;
+  double printed;  // the value there; a rate is made of several
+};
+// Adds the samples of a series that have a time and a value; offset: of its clock to UTC.
+void add_placed(const SeriesRow& series, const SeriesPoints& points, Nanoseconds offset,
+                std::vector<PlacedSample>& out);
+// By time; of one moment in the order of files and lines.
+void sort_placed(const Facts& facts, std::vector<PlacedSample>& samples);
+
 // "node-07/gpu3", "rank 12"; "" when nothing says whose it is.
 std::string entity_name(const SeriesRow& series);
 

@@ -18,15 +18,9 @@ namespace culprit::analyze {
 
 namespace {
 
-struct Sample {
-  Nanoseconds time;
-  double value;
-  const SeriesRow* series;
-  std::int64_t line, offset;
-};
-
 // The samples behind the last fall by which a run that ended gave its memory back.
-std::span<const Sample> last_run(std::span<const Sample> samples, bool falling, double restart) {
+std::span<const PlacedSample> last_run(std::span<const PlacedSample> samples, bool falling,
+                                       double restart) {
   std::size_t begin = 0;
   double low = 0, high = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -42,14 +36,14 @@ std::span<const Sample> last_run(std::span<const Sample> samples, bool falling, 
 }
 
 struct Filling {
-  std::vector<std::span<const Sample>> machines;
+  std::vector<std::span<const PlacedSample>> machines;
   std::size_t measured = 0;
 };
 
-using Machines = std::map<std::string, std::vector<Sample>>;
+using Machines = std::map<std::string, std::vector<PlacedSample>>;
 
 // Near to filling a machine, and not within the minutes of a start.
-bool large_enough(std::span<const Sample> run, const rules::MetricMatch& match,
+bool large_enough(std::span<const PlacedSample> run, const rules::MetricMatch& match,
                   const MemoryGrowthParams& params) {
   const double last = run.back().value * match.scale;
   const double rise = std::abs(last - run.front().value * match.scale);
@@ -68,7 +62,8 @@ Filling filling(const Machines& machines, const rules::MetricMatch& match,
     ++out.measured;
     const auto run = last_run(samples, falling, params.restart);
     std::vector<double> values;
-    for (const Sample& s : run) values.push_back(falling ? 1 / std::max(s.value, 1e-9) : s.value);
+    for (const PlacedSample& s : run)
+      values.push_back(falling ? 1 / std::max(s.value, 1e-9) : s.value);
     if (keeps_rising(values, params) && large_enough(run, match, params))
       out.machines.push_back(run);
   }
@@ -98,7 +93,7 @@ Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Fi
   for (const auto& run : found.machines)
     if (run.front().series->host) hosts.insert(*run.front().series->host);
   f.hosts.assign(hosts.begin(), hosts.end());
-  const auto amount = [&](const Sample& s) {
+  const auto amount = [&](const PlacedSample& s) {
     const double value = s.value * match.scale;
     if (const auto gib = rules::unit_factor(match.metric->unit, "GiB"); gib && value * *gib >= 10)
       return fmt::format("{:.4g} GiB", value * *gib);
@@ -108,7 +103,7 @@ Finding finding_of(const Facts& facts, const rules::MetricMatch& match, const Fi
                 human_duration(shown.back().time - shown.front().time), found.machines.size(),
                 found.measured);
   f.why = say(Phrase::leak_looks_like_this);
-  for (const Sample& s : {shown.front(), shown.back()})
+  for (const PlacedSample& s : {shown.front(), shown.back()})
     f.evidence.push_back(
         evidence_of_sample(facts, *s.series, s.line, s.offset, s.value, dated ? s.time : kNoValue));
   return f;
@@ -149,22 +144,13 @@ std::vector<Finding> memory_growth(const Facts& facts, const rules::Catalogue& c
     // The times of a day that nothing names still stand in their order.
     if (!offset && s.clock != Clock::local_no_date) continue;
     Measured& metric = metrics.try_emplace(s.name, Measured{*match, {}}).first->second;
-    std::vector<Sample>& samples = metric.machines[entity_name(s)];
-    const SeriesPoints points = load(s.id);
-    for (std::size_t i = 0; i < points.times.size(); ++i)
-      if (points.times[i] != kNoValue && !std::isnan(points.values[i]))
-        samples.push_back({points.times[i] + offset.value_or(0), points.values[i], &s,
-                           points.lines.empty() ? 0 : points.lines[i],
-                           points.offsets.empty() ? 0 : points.offsets[i]});
+    std::vector<PlacedSample>& samples = metric.machines[entity_name(s)];
+    add_placed(s, load(s.id), offset.value_or(0), samples);
   }
   std::vector<Finding> out;
   double best = params.most;
   for (auto& [name, metric] : metrics) {
-    for (auto& [machine, samples] : metric.machines)
-      std::stable_sort(samples.begin(), samples.end(), [&](const Sample& a, const Sample& b) {
-        return std::tuple(a.time, facts.order(a.series->member), a.line) <
-               std::tuple(b.time, facts.order(b.series->member), b.line);
-      });
+    for (auto& [machine, samples] : metric.machines) sort_placed(facts, samples);
     const Filling found = filling(metric.machines, metric.match, params);
     const double share = static_cast<double>(found.machines.size()) /
                          static_cast<double>(std::max<std::size_t>(1, found.measured));

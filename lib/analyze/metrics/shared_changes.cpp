@@ -24,19 +24,11 @@ namespace {
 using rules::SharedMetric;
 using rules::SharedPart;
 
-struct AroundSample {
-  Nanoseconds time;
-  double value;
-  const SeriesRow* series;
-  std::int64_t line, offset;
-  double printed;
-};
-
 // All samples of one metric of one port, target or host, by time.
 struct Measured {
   std::string name;  // "agg-a1/Ethernet49", "scratch-OST0017"; "" of the one there is
   bool of_machine = false;
-  std::vector<AroundSample> samples;
+  std::vector<PlacedSample> samples;
 };
 
 // "switch=agg-a1,port=Ethernet49" -> "agg-a1/Ethernet49"
@@ -55,7 +47,7 @@ std::string entity_of(const SeriesRow& s) {
 }
 
 // A number that never falls and rises most of the time counts.
-bool counts(std::span<const AroundSample> samples) {
+bool counts(std::span<const PlacedSample> samples) {
   constexpr std::size_t kFewest = 8;
   std::size_t rises = 0;
   for (std::size_t i = 1; i < samples.size(); ++i) {
@@ -65,12 +57,12 @@ bool counts(std::span<const AroundSample> samples) {
   return samples.size() >= kFewest && 2 * rises > samples.size();
 }
 
-void make_rates(std::vector<AroundSample>& samples) {
+void make_rates(std::vector<PlacedSample>& samples) {
   std::vector<Nanoseconds> times;
   std::vector<double> values;
-  for (const AroundSample& s : samples) times.push_back(s.time), values.push_back(s.value);
+  for (const PlacedSample& s : samples) times.push_back(s.time), values.push_back(s.value);
   const CounterRate rate = counter_rate(times, values);
-  std::vector<AroundSample> out;
+  std::vector<PlacedSample> out;
   std::size_t at = 0;
   for (std::size_t i = 0; i < rate.times.size(); ++i) {
     while (samples[at].time != rate.times[i]) ++at;
@@ -83,24 +75,24 @@ void make_rates(std::vector<AroundSample>& samples) {
 struct Levels {
   double inside = 0, beside = 0;
   bool worse = false;
-  const AroundSample* within = nullptr;  // one that shows the level inside, and one beside
-  const AroundSample* without = nullptr;
+  const PlacedSample* within = nullptr;  // one that shows the level inside, and one beside
+  const PlacedSample* without = nullptr;
 };
 
-double middle(const std::vector<const AroundSample*>& samples) {
+double middle(const std::vector<const PlacedSample*>& samples) {
   std::vector<double> values;
-  for (const AroundSample* s : samples) values.push_back(s->value);
+  for (const PlacedSample* s : samples) values.push_back(s->value);
   return median_of(std::move(values));
 }
 
-const AroundSample* nearest(const std::vector<const AroundSample*>& samples, double level) {
+const PlacedSample* nearest(const std::vector<const PlacedSample*>& samples, double level) {
   return *std::ranges::min_element(
-      samples, {}, [&](const AroundSample* s) { return std::abs(s->value - level); });
+      samples, {}, [&](const PlacedSample* s) { return std::abs(s->value - level); });
 }
 
-double share_beyond(const std::vector<const AroundSample*>& samples, double limit, bool high) {
+double share_beyond(const std::vector<const PlacedSample*>& samples, double limit, bool high) {
   const auto n = std::ranges::count_if(
-      samples, [&](const AroundSample* s) { return high ? s->value > limit : s->value < limit; });
+      samples, [&](const PlacedSample* s) { return high ? s->value > limit : s->value < limit; });
   return static_cast<double>(n) / static_cast<double>(samples.size());
 }
 
@@ -108,9 +100,9 @@ Levels levels_of(const Measured& measured, const SharedMetric& metric, const Fin
                  const SharedChangeParams& params) {
   const Nanoseconds from = *slow.start, to = *slow.end;
   const Nanoseconds beside = std::max(to - from, params.least_beside);
-  std::vector<const AroundSample*> in, out;
+  std::vector<const PlacedSample*> in, out;
   double highest = 0;
-  for (const AroundSample& s : measured.samples) {
+  for (const PlacedSample& s : measured.samples) {
     highest = std::max(highest, s.value);
     if (s.time >= from && s.time <= to)
       in.push_back(&s);
@@ -194,7 +186,7 @@ Subject subject_of(const Facts& facts, const SharedMetric& metric, const std::ve
   return {SubjectKind::storage, name.empty() ? "remote storage" : name};
 }
 
-Evidence cite(const Facts& facts, const AroundSample& s) {
+Evidence cite(const Facts& facts, const PlacedSample& s) {
   return evidence_of_sample(facts, *s.series, s.line, s.offset, s.printed, s.time);
 }
 
@@ -258,8 +250,11 @@ using ByEntity = std::map<std::string, Measured>;
 std::map<std::pair<const SharedMetric*, std::string>, ByEntity> measured_of(
     const Facts& facts, const std::function<SeriesPoints(SeriesId)>& load) {
   std::map<std::pair<const SharedMetric*, std::string>, ByEntity> out;
+  std::map<std::string, const SharedMetric*> known;  // a job has a hundred thousand series
   for (const SeriesRow& s : facts.series) {
-    const SharedMetric* metric = rules::shared_metric(s.name);
+    const auto [found, fresh] = known.try_emplace(s.name, nullptr);
+    if (fresh) found->second = rules::shared_metric(s.name);
+    const SharedMetric* metric = found->second;
     const MemberRow* m = facts.member(s.member);
     if (metric == nullptr || !facts.counts(m) || of_earlier_run(m->path)) continue;
     const auto offset = facts.clock_offset(s.member, s.clock);
@@ -268,19 +263,12 @@ std::map<std::pair<const SharedMetric*, std::string>, ByEntity> measured_of(
     Measured& to = out[{metric, s.name}][name];
     to.name = name;
     to.of_machine = s.host.has_value();
-    const SeriesPoints points = load(s.id);
-    for (std::size_t i = 0; i < points.times.size(); ++i)
-      if (points.times[i] != kNoValue && std::isfinite(points.values[i]))
-        to.samples.push_back({points.times[i] + *offset, points.values[i], &s,
-                              points.lines.empty() ? 0 : points.lines[i],
-                              points.offsets.empty() ? 0 : points.offsets[i], points.values[i]});
+    add_placed(s, load(s.id), *offset, to.samples);
   }
   for (auto& [metric, entities] : out)
     for (auto& [name, measured] : entities) {
-      std::ranges::stable_sort(measured.samples, [&](const AroundSample& a, const AroundSample& b) {
-        return std::tuple(a.time, facts.order(a.series->member), a.line) <
-               std::tuple(b.time, facts.order(b.series->member), b.line);
-      });
+      std::erase_if(measured.samples, [](const PlacedSample& p) { return std::isinf(p.value); });
+      sort_placed(facts, measured.samples);
       if (counts(measured.samples)) make_rates(measured.samples);
     }
   return out;
@@ -291,12 +279,13 @@ std::map<std::pair<const SharedMetric*, std::string>, ByEntity> measured_of(
 std::vector<Finding> shared_changes(const Facts& facts, std::span<const Finding> slow,
                                     const std::function<SeriesPoints(SeriesId)>& load,
                                     const SharedChangeParams& params) {
-  std::vector<Finding> out;
   std::vector<const Finding*> of_job;
   for (const Finding& f : slow)
     if (f.outcome == Outcome::fired && f.subject.kind == SubjectKind::job && f.start && f.end)
       of_job.push_back(&f);
-  if (of_job.empty()) return out;
+  if (of_job.empty()) return {};
+  // Two columns of one kind say the same: the one that more ports show.
+  std::map<std::string, Finding> best;  // by id
   const auto measured = measured_of(facts, load);
   for (const Finding* stretch : of_job)
     for (const auto& [key, entities] : measured) {
@@ -319,16 +308,11 @@ std::vector<Finding> shared_changes(const Facts& facts, std::span<const Finding>
       };
       std::ranges::stable_sort(worse,
                                [&](const Worse& a, const Worse& b) { return gain(a) > gain(b); });
-      out.push_back(finding_of(facts, metric, *stretch, worse, all.size()));
+      Finding f = finding_of(facts, metric, *stretch, worse, all.size());
+      if (const auto at = best.find(f.id); at == best.end() || f.count > at->second.count)
+        best.insert_or_assign(f.id, std::move(f));
     }
-  // Two columns of one kind say the same: the one that more ports show.
-  std::map<std::string, Finding> best;
-  for (Finding& f : out)
-    if (const auto at = best.find(f.id); at == best.end())
-      best.emplace(f.id, std::move(f));
-    else if (f.count > at->second.count)
-      at->second = std::move(f);
-  out.clear();
+  std::vector<Finding> out;
   for (auto& [id, f] : best) out.push_back(std::move(f));
   return out;
 }

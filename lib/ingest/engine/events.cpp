@@ -166,6 +166,14 @@ bool put_said(const Place& place, const line::Line& said, std::string_view text_
   return true;
 }
 
+bool put_said(const Place& place, const std::optional<Host>& host, std::string message,
+              Reading& reading) {
+  line::Line said;
+  said.prefix.host = host;
+  said.message = std::move(message);
+  return put_said(place, said, reading.text_kind, reading);
+}
+
 void StormFolder::add(EventRow row, Sink& sink) {
   const std::string key = event_kind_of(row);
   newest_ = key;

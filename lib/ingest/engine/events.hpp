@@ -21,6 +21,10 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
 bool put_said(const Place& place, const line::Line& said, std::string_view text_kind,
               Reading& reading, const std::optional<Timestamp>& until = std::nullopt);
 
+// The same of what a host says at no known time.
+bool put_said(const Place& place, const std::optional<Host>& host, std::string message,
+              Reading& reading);
+
 // Holds back the newest row of each kind, so that a storm (11,000 lines of Xid 45, 800,000
 // corrected errors) becomes a row that says how many lines from when to when. Lines of one kind
 // more than a minute apart are another row; so is every one of the first few, which a person wants

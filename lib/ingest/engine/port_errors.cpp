@@ -50,11 +50,10 @@ void PortErrors::finish(Reading& reading) {
     for (const auto& one : ports) {
       const auto& [host, nic] = one.first;
       if (!odd(one) || !told.insert(one.first).second) continue;
-      line::Line said;
-      said.prefix.host = Host(host);
-      said.message = fmt::format("port errors: {} of {}, {} {:.0f}, usual ports {:.0f}", nic, host,
-                                 name, one.second.errors, usual);
-      put_said(one.second.place, said, reading.text_kind, reading);
+      put_said(one.second.place, Host(host),
+               fmt::format("port errors: {} of {}, {} {:.0f}, usual ports {:.0f}", nic, host, name,
+                           one.second.errors, usual),
+               reading);
     }
   }
 }

@@ -74,11 +74,10 @@ class Clocks final : public Kept {
     if (std::fabs(apart - kZone * std::round(apart / kZone)) <= kNearZone ||
         kDay - std::fabs(apart) <= slack)
       return;
-    line::Line said;
-    said.prefix.host = Host(odd.front()->first);
-    said.message = fmt::format("clock is {:.0f} s {} those of {} other machines", std::fabs(apart),
-                               apart > 0 ? "ahead of" : "behind", clocks_.size() - 1);
-    put_said(odd.front()->second.place, said, reading.text_kind, reading);
+    put_said(odd.front()->second.place, Host(odd.front()->first),
+             fmt::format("clock is {:.0f} s {} those of {} other machines", std::fabs(apart),
+                         apart > 0 ? "ahead of" : "behind", clocks_.size() - 1),
+             reading);
   }
 
  private:

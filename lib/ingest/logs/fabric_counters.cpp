@@ -21,9 +21,11 @@
 
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "ingest/logs/fabric_names.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
 #include "model/metric.hpp"
+#include "rules/metrics.hpp"
 
 namespace culprit::ingest {
 
@@ -32,26 +34,6 @@ namespace {
 constexpr double kMany = 1000;  // errors of a port that nobody looked at before
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
-
-// A node of the fabric, and one of its ports.
-struct FabricPort {
-  std::string node, port;
-  bool of_switch = true;
-};
-
-// "q3-n041 mlx5_2" is a card of q3-n041; "MF0;leaf-2:MQM9700/U1" the switch leaf-2.
-FabricPort node_named(std::string text) {
-  static const re2::RE2 kCard(R"(^([\w.-]+)[ /]((?:mlx5|HCA|ibp|roce|rocep)[\w-]*))");
-  FabricPort out;
-  if (re2::RE2::PartialMatch(text, kCard, &out.node, &out.port)) {
-    out.of_switch = false;
-    return out;
-  }
-  if (const std::size_t semicolon = text.find(';'); semicolon != std::string::npos)
-    text.erase(0, semicolon + 1);
-  out.node = text.substr(0, text.find_first_of(":/"));
-  return out;
-}
 
 // Whoever compares looks at a port knows no more of their order than that counters grow. far: the
 // card at the other end of a switch's port; empty where that is none, or nothing tells.
@@ -76,16 +58,13 @@ void put_counter(const FabricPort& of, const FabricPort& far, const std::string&
 // A port of a switch towards another switch that counts many errors of its wire.
 void tell_errors(const FabricPort& of, const std::string& counters, const Place& place,
                  Reading& reading) {
-  line::Line said;
-  said.prefix.host = Host(of.node);
-  said.message = fmt::format("switch port errors: port {}, {}", of.port, counters);
-  put_said(place, said, reading.text_kind, reading);
+  put_said(place, Host(of.node), fmt::format("switch port errors: port {}, {}", of.port, counters),
+           reading);
 }
 
-bool of_wire(std::string_view counter) {
-  static const re2::RE2 kWire(
-      R"((?i)symbol_?error_?(?:counter|s)|link_?error_?recovery(?:_?counter)?|port_?rcv_?errors|local_?link_?integrity_?errors)");
-  return re2::RE2::FullMatch(piece(counter), kWire);
+bool of_wire(const std::string& counter) {
+  const auto match = rules::Catalogue::built_in().find(counter);
+  return match && match->metric->wire;
 }
 
 // The ports of one node, below "Errors for".
@@ -107,13 +86,13 @@ class NodeErrors final : public Assembler {
       for (re2::StringPiece rest(counters);
            re2::RE2::FindAndConsume(&rest, kCounter, &name, &value);) {
         counters_.emplace_back(name, value);
-        if (value >= kMany && of_wire(name) && message_.empty())
+        if (value >= kMany && message_.empty() && of_wire(name))
           message_ = fmt::format("{} {:.0f}", name, value);
       }
       return Step::took;
     }
     if (!re2::RE2::PartialMatch(piece(line.raw), kLink, &far)) return Step::not_mine;
-    const FabricPort other = node_named(far);
+    const FabricPort other = fabric_node(far);
     if (!message_.empty() && node_.of_switch && other.of_switch)
       tell_errors(node_, fmt::format("{}, link to {}", message_, far), place_, reading);
     flush(other, reading);
@@ -138,7 +117,7 @@ class NodeErrors final : public Assembler {
 // "leaf-2/U1/P41", "leaf-2/41", "dgx-031/mlx5_2/P1"
 FabricPort port_named(const std::string& text) {
   static const re2::RE2 kNumber(R"(/P?(\d+)$)");
-  FabricPort out = node_named(text);
+  FabricPort out = fabric_node(text);
   if (out.of_switch && !re2::RE2::PartialMatch(text, kNumber, &out.port)) out.node.clear();
   return out;
 }
@@ -158,7 +137,7 @@ class PortCounters final : public Assembler {
     double value = 0;
     if (!re2::RE2::FullMatch(piece(line.raw), kCounter, &name, &value)) return Step::not_mine;
     put_counter(port_, {}, name, value, line.place, reading);
-    if (reported_ && !told_ && port_.of_switch && of_wire(name) && value >= kMany) {
+    if (reported_ && !told_ && port_.of_switch && value >= kMany && of_wire(name)) {
       told_ = true;
       tell_errors(port_, fmt::format("{} {:.0f}", name, value), line.place, reading);
     }
@@ -177,7 +156,7 @@ Outcome read_fabric(const TextLine& line, Reading&) {
       kReported(R"(^-E- lid=\S+ dev=\S+ (\S+/P?\d+)$)");
   std::string name;
   if (re2::RE2::PartialMatch(piece(line.raw), kNode, &name))
-    return {true, std::make_unique<NodeErrors>(node_named(std::move(name)))};
+    return {true, std::make_unique<NodeErrors>(fabric_node(std::move(name)))};
   const bool reported = re2::RE2::PartialMatch(piece(line.raw), kReported, &name);
   if (!reported && !re2::RE2::PartialMatch(piece(line.raw), kMonitor, &name)) return {};
   FabricPort port = port_named(name);

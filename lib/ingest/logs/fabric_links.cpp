@@ -16,6 +16,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/events.hpp"
+#include "ingest/logs/fabric_names.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -26,23 +27,10 @@ constexpr std::size_t kFewestSwitches = 3, kFewestLinks = 4;
 constexpr double kLost = 0.75;       // of the links that the usual switch has
 constexpr std::size_t kFewLost = 4;  // one of so many switches may have lost links, no more
 
-// "MF0;leaf-2:MQM9700/U1" -> "leaf-2"
-std::string switch_named(std::string text) {
-  if (const std::size_t semicolon = text.find(';'); semicolon != std::string::npos)
-    text.erase(0, semicolon + 1);
-  return text.substr(0, text.find(':'));
-}
-
-// A card: "node-7 mlx5_4".
-bool card_named(const std::string& text, std::string& host, std::string& card) {
-  static const re2::RE2 kCard(R"(^([\w.-]+) ((?:mlx5|HCA|ibp|roce)[\w-]*)$)");
-  return re2::RE2::FullMatch(text, kCard, &host, &card);
-}
-
 class FabricLinks final : public Kept {
  public:
   void of_switch(std::string name) {
-    switch_ = switch_named(std::move(name));
+    switch_ = fabric_node(std::move(name)).node;
     card_.clear();
   }
   void of_card(std::string host, std::string card) {
@@ -53,20 +41,21 @@ class FabricLinks final : public Kept {
   void link(const std::string& port, const std::string& state, const std::string& far,
             const std::string& could, const Place& place, Reading& reading) {
     if (switch_.empty() && card_.empty()) return;
-    std::string host = host_, card = card_;
-    const bool to_card = !card_.empty() || card_named(far, host, card);
+    const FabricPort other = fabric_node(far);
+    const bool to_card = !card_.empty() || !other.of_switch;
+    const std::string &host = card_.empty() ? other.node : host_,
+                      &card = card_.empty() ? other.port : card_;
     if (!could.empty() && to_card)
-      tell(place, Host(host),
-           fmt::format("port rate: {} of {} is {}, could be {}", card, host, state, could),
-           reading);
+      put_said(place, Host(host),
+               fmt::format("port rate: {} of {} is {}, could be {}", card, host, state, could),
+               reading);
     else if (!could.empty() && !far.empty())
-      tell(place, Host(switch_),
-           fmt::format("switch port rate: port {} is {}, could be {}, link to {}", port, state,
-                       could, switch_named(far)),
-           reading);
+      put_said(place, Host(switch_),
+               fmt::format("switch port rate: port {} is {}, could be {}, link to {}", port, state,
+                           could, other.node),
+               reading);
     if (switch_.empty()) return;
     Switch& own = switches_[switch_];
-    if (own.first.length == 0) own.first = place;
     if (far.empty())
       own.last_down = place, ++own.down;
     else if (to_card)
@@ -91,25 +80,17 @@ class FabricLinks final : public Kept {
     if (static_cast<std::size_t>(few) * kFewLost > all.size() + kFewLost - 1) return;
     for (const auto& [name, one] : switches_)
       if (lost(one))
-        tell(one.last_down, Host(name),
-             fmt::format("switch links down: {} links to other switches, usual switches {}",
-                         one.switches, usual),
-             reading);
+        put_said(one.last_down, Host(name),
+                 fmt::format("switch links down: {} links to other switches, usual switches {}",
+                             one.switches, usual),
+                 reading);
   }
 
  private:
   struct Switch {
     std::size_t switches = 0, cards = 0, down = 0;  // its links, and ports without one
-    Place first, last_down;
+    Place last_down;
   };
-  static void tell(const Place& place, const Host& host, const std::string& message,
-                   Reading& reading) {
-    line::Line said;
-    said.prefix.host = host;
-    said.message = message;
-    put_said(place, said, reading.text_kind, reading);
-  }
-
   std::string switch_, host_, card_;  // whose links the lines below are
   std::map<std::string, Switch> switches_;
 };

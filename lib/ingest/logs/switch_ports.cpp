@@ -64,14 +64,6 @@ std::optional<Host> owner_of(const Reading& reading) {
                                             : std::nullopt;
 }
 
-void tell(const Place& place, const std::optional<Host>& host, const std::string& message,
-          Reading& reading) {
-  line::Line said;
-  said.message = message;
-  said.prefix.host = host;
-  put_said(place, said, reading.text_kind, reading);
-}
-
 // The rows below a heading.
 class PortTable final : public Assembler {
  public:
@@ -122,10 +114,10 @@ class PortTable final : public Assembler {
       for (Port& port : ports_) {
         if (!stands_out(port) || port.of_host || port.told) continue;
         port.told = true;
-        tell(port.place, owner,
-             fmt::format("switch port errors: port {}, {} {}, usual ports {}", port.name,
-                         headings_[errors_[i]], port.errors[i], usual),
-             reading);
+        put_said(port.place, owner,
+                 fmt::format("switch port errors: port {}, {} {}, usual ports {}", port.name,
+                             headings_[errors_[i]], port.errors[i], usual),
+                 reading);
       }
     }
   }
@@ -184,14 +176,15 @@ class PortMtus final : public Kept {
   }
   void finish(Reading& reading) override {
     if (change_.mtu != 0)
-      tell(change_.place, owner_of(reading),
-           fmt::format("path MTU: set to {} where it was {}", change_.mtu, change_.name), reading);
+      put_said(change_.place, owner_of(reading),
+               fmt::format("path MTU: set to {} where it was {}", change_.mtu, change_.name),
+               reading);
     if (first_.name.empty() || large_ < kFewestLarge) return;
-    tell(first_.place, owner_of(reading),
-         fmt::format("path MTU: port {} {} has {}, {} other ports {}", first_.name,
-                     first_.drops ? "that drops larger packets" : "between switches", first_.mtu,
-                     large_, usual_),
-         reading);
+    put_said(first_.place, owner_of(reading),
+             fmt::format("path MTU: port {} {} has {}, {} other ports {}", first_.name,
+                         first_.drops ? "that drops larger packets" : "between switches",
+                         first_.mtu, large_, usual_),
+             reading);
   }
 
  private:

@@ -21,12 +21,9 @@ class CpuPeriods final : public Kept {
   void periods(std::int64_t count) { periods_ = count; }
   void throttled(std::int64_t count, const TextLine& line, Reading& reading) {
     if (periods_ >= kFewestPeriods && count <= periods_ &&
-        static_cast<double>(count) >= kOften * static_cast<double>(periods_)) {
-      line::Line said;
-      said.prefix.host = reading.host_of(line.line.prefix);
-      said.message = fmt::format("cpu limit: reached in {} of {} periods", count, periods_);
-      put_said(line.place, said, reading.text_kind, reading);
-    }
+        static_cast<double>(count) >= kOften * static_cast<double>(periods_))
+      put_said(line.place, reading.host_of(line.line.prefix),
+               fmt::format("cpu limit: reached in {} of {} periods", count, periods_), reading);
     periods_ = 0;
   }
   void finish(Reading&) override {}
