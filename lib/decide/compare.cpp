@@ -8,6 +8,7 @@
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
+#include "rules/step_parts.hpp"
 
 namespace culprit::decide {
 
@@ -65,6 +66,19 @@ void add_signs_of_setting(const Case& incident, const Hypothesis& h, std::vector
   if (first_to_break) out.push_back(Sign::first_to_break);
 }
 
+// Ranks wait for their data, and what they read from had failed when they stopped.
+bool feeds_the_wait(const Case& incident, const Cause& c) {
+  const Nanoseconds noticed = 2 * kMinute;
+  return std::ranges::any_of(incident.findings, [&](const Finding& f) {
+    return f.analysis == Analysis::hang && f.outcome == Outcome::fired &&
+           (hang_of(f).wait == WaitKind::data || hang_of(f).state == "D") && c.start &&
+           (!f.start || *c.start - c.uncertainty <= *f.start + noticed) &&
+           std::ranges::any_of(c.findings, [](const Finding* one) {
+             return rules::made_longer_by(rules::StepPart::data, one->symptom);
+           });
+  });
+}
+
 // The signs that a hypothesis shows.
 std::vector<Sign> signs_of(const Case& incident, const FirstFailure& first, const Hypothesis& h) {
   std::vector<Sign> out;
@@ -85,6 +99,8 @@ std::vector<Sign> signs_of(const Case& incident, const FirstFailure& first, cons
     out.push_back(Sign::dated_before);
   if (c.confidence < confidence::kLeastToIsolate) out.push_back(Sign::weak);
   if (c.hosts.empty()) out.push_back(Sign::nameless);  // weighs where a row names it
+  if (h.kind == StepId::shared_cause && feeds_the_wait(incident, c))
+    out.push_back(Sign::feeds_the_wait);
   if (second_source(incident, c)) out.push_back(Sign::second_source);
   std::set<Rank> ranks;
   for (const Finding* f : c.findings) ranks.insert(f->ranks.begin(), f->ranks.end());

@@ -377,6 +377,9 @@ Answer shared_cause(Walk& w) {
     v.summary =
         say(f.symptom == Symptom::infiniband_error ? Phrase::link_of_switch : Phrase::switch_failed,
             f.subject.id, inside(f.title), at(c->start));
+  } else if (f.subject.kind == SubjectKind::storage && f.host && f.subject.id == *f.host) {
+    v.precision = Precision::exact;
+    v.summary = say(Phrase::storage_server_failed, *f.host, inside(f.title), at(c->start));
   } else if (c->hosts.size() == 1 && w.incident.hosts_with_output > 2 &&
              !f.traits.has(Trait::not_of_host)) {
     v.precision = Precision::candidates;

@@ -331,6 +331,8 @@ Answer setup_failure(Walk& w) {
   if (host.empty() && f.traits.has_any({Trait::no_route, Trait::connection_refused}))
     if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   const std::vector<Host> places = host.empty() ? few_hosts(w, f, *c) : std::vector<Host>{host};
+  // What no machine has alone came with the image or the environment that was built.
+  if (places.empty() && f.traits.has(Trait::of_image)) v.action = Action::rollback;
   target(v,
          {SubjectKind::config,
           places.empty() ? f.event_class : joined(places, places.size()) + ": " + f.event_class},
@@ -366,7 +368,8 @@ Answer ended_outside(Walk& w) {
   if (c == nullptr) return ruled_out(say(Phrase::nobody_asked_to_stop));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
-  v.action = Action::none;
+  // Nobody wanted it to end, and it has to be started again.
+  v.action = f.traits.has(Trait::taken_back) ? Action::reattempt : Action::none;
   v.symptom = Symptom::none;
   v.start = c->start;
   target(v, {SubjectKind::job, "job"}, c->confidence, ids(c->findings));

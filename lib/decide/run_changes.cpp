@@ -2,6 +2,7 @@
 #include "decide/run_changes.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "model/confidence.hpp"
 #include "rules/step_parts.hpp"
@@ -97,6 +98,40 @@ bool may_turn(const Verdict& v) {
          v.action == Action::reattempt;
 }
 
+// How many times as much a step has to do by these changes. Of several names of the batch the one
+// that grew most counts, and longer sequences come on top.
+double more_work(const std::vector<const Finding*>& changes) {
+  std::map<std::string_view, double> most;  // by what changes.json calls the setting
+  for (const Finding* f : changes) {
+    const ChangeFacts& c = std::get<ChangeFacts>(f->facts);
+    if (c.work > 0) most[c.label] = std::max(most[c.label], c.work);
+  }
+  double out = 1;
+  for (const auto& [label, times] : most) out *= times;
+  return out;
+}
+
+// Steps that take longer by what they have more to do are as quick as planned. Attention grows with
+// the square of the length, and what a step does once does not grow.
+bool as_planned(const SlowFacts& slow, double work) {
+  constexpr double kLeast = 1.15, kBelow = 0.7, kAbove = 1.35;
+  return work >= kLeast && slow.factor >= kBelow * work && slow.factor <= kAbove * work;
+}
+
+// Few changes of which nothing is known, where the whole run is slower than the one before and
+// nothing else tells why.
+std::vector<const Finding*> unknown_changes(const Walk& w, const std::vector<const Finding*>& all) {
+  const Finding* slow = lasting_slowness(w);
+  if (slow == nullptr || w.verdict.symptom != Symptom::mfu_decline || accuses(w.verdict) ||
+      w.verdict.action != Action::investigate || !since_a_start(w, slow_of(*slow)))
+    return {};
+  std::vector<const Finding*> out;
+  std::ranges::copy_if(all, std::back_inserter(out), [](const Finding* f) {
+    return !std::get<ChangeFacts>(f->facts).known;
+  });
+  return out.size() <= kMostChangesTold ? out : std::vector<const Finding*>();
+}
+
 // To take the changes back. That they are the reason is a suspicion, and what shows what happened
 // stays beside them.
 void turn(Verdict& v, const std::vector<const Finding*>& changes) {
@@ -115,13 +150,40 @@ void turn(Verdict& v, const std::vector<const Finding*>& changes) {
   }
 }
 
+// The job does what it was asked for.
+void say_planned(Verdict& v, const Finding& slow, const std::vector<const Finding*>& changes) {
+  Text told;
+  std::vector<std::string> because{slow.id};
+  for (const Finding* f : changes)
+    if (std::get<ChangeFacts>(f->facts).work > 0 && because.size() <= kMostChangesTold) {
+      told += (because.size() == 1 ? Text() : Text(std::string("; "))) + f->why;
+      because.push_back(f->id);
+    }
+  v.action = Action::none;
+  v.symptom = Symptom::none;
+  v.precision = Precision::candidates;
+  v.sureness = std::min(v.sureness, Sureness::likely);
+  v.targets.clear();
+  v.next.clear();
+  target(v, {SubjectKind::job, "job"}, confidence::kSettingChanged, std::move(because));
+  v.summary = say(Phrase::slow_as_asked, slow_of(slow).factor, told);
+  next(v, NextKind::plan, say(Phrase::compare_work_a_second));
+}
+
 }  // namespace
 
 void consider_changes(Walk& w) {
-  std::vector<const Finding*> changes;
+  std::vector<const Finding*> changes, all;
   const Effects effects = effects_asked(w);
   for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::changes) all.push_back(&f);
+  if (const Finding* slow = lasting_slowness(w);
+      slow != nullptr && w.verdict.symptom == Symptom::mfu_decline && !accuses(w.verdict) &&
+      since_a_start(w, slow_of(*slow)) && as_planned(slow_of(*slow), more_work(all)))
+    return say_planned(w.verdict, *slow, all);
+  for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::changes && explains(f, effects)) changes.push_back(&f);
+  if (changes.empty()) changes = unknown_changes(w, all);
   if (changes.empty()) return;
   Verdict& v = w.verdict;
   if (accuses(v)) {

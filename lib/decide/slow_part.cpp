@@ -48,6 +48,18 @@ bool shared_by_all(const Walk& w, const std::vector<const Finding*>& same) {
   return shared_by(w, hosts.size());
 }
 
+// What a server of files says of itself.
+bool told_by_server(const Finding& f) {
+  return f.subject.kind == SubjectKind::storage && f.host && f.subject.id == *f.host;
+}
+
+// A disk that is gone stays gone, and what is rebuilt keeps the server busy for hours: it may be so
+// a while before the job reads from there.
+bool lost_a_disk(const Finding& f, const Finding& slow, rules::StepPart part) {
+  return f.start && slow.start && slow.end && *f.start >= *slow.start - kHour &&
+         *f.start <= *slow.end && rules::made_longer_by(part, f.symptom);
+}
+
 }  // namespace
 
 Text steps_longer(const Finding& slow) {
@@ -167,9 +179,10 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
     const bool counted = counters_of_switch(f);
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
         f.role != Role::teardown && f.severity >= Severity::warning &&
-        rules::made_longer_by(part, f.symptom) &&
-        (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && slow.start &&
-                     slow.end && came_with(w, f, slow))))
+        ((rules::made_longer_by(part, f.symptom) &&
+          (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && slow.start &&
+                       slow.end && came_with(w, f, slow)))) ||
+         (told_by_server(f) && lost_a_disk(f, slow, untold ? rules::StepPart::data : grown))))
       faults.push_back(&f);
     // Measured for as long as it was slow: that needs no part of the step to tell of it.
     if (measured_with(f, slow) &&
@@ -189,7 +202,8 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   // passes it, is to be repaired.
   const bool port = first.subject.kind == SubjectKind::network_switch &&
                     first.symptom == Symptom::infiniband_error;
-  v.action = port || measured_with(first, slow) ? Action::repair : Action::mitigate;
+  v.action = port || measured_with(first, slow) || told_by_server(first) ? Action::repair
+                                                                         : Action::mitigate;
   v.symptom = first.symptom;
   v.precision = Precision::group;
   Subject whom = first.subject;

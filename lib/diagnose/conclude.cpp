@@ -12,6 +12,7 @@
 #include "analyze/facts/step_lines.hpp"
 #include "decide/candidate.hpp"
 #include "decide/decide.hpp"
+#include "decide/storage_servers.hpp"
 #include "holdings.hpp"
 #include "identity.hpp"
 #include "isolation_cost.hpp"
@@ -226,6 +227,7 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   const auto& [facts, topology] = resolved;
   decide::Case incident = case_of(resolved);
   incident.findings = std::move(findings);
+  decide::faults_of_servers(incident);
   std::vector<PastIncident> earlier;
   if (!history.empty()) {
     const auto start = decide::decide_in_place(incident).start;

@@ -152,6 +152,9 @@ struct ChangeFacts {
   std::string name;                   // "lr", "env.NCCL_IB_DISABLE"
   std::string before, after;          // "": was not set, is not set any more
   std::vector<std::string> explains;  // rules/tables/changes.json
+  std::string label;                  // what people call it
+  bool known = true;                  // it stands there
+  double work = 0;  // how many times as much a step has to do by it; 0: that is not its meaning
 };
 
 // What outcomes of checks say of the hosts of the finding: they failed, one of them did, they

@@ -85,6 +85,8 @@
   TRAIT(own_limit) \
   /* said of one machine alone it is not that one's: others keep it, or need it not */ \
   TRAIT(not_of_host) \
+  TRAIT(of_image) \
+  TRAIT(taken_back) \
   /* a device works below its rate until somebody mends it */ \
   TRAIT(below_rate) \
   /* a test measured that it is slower than all others that were measured alike */ \

@@ -22,7 +22,7 @@ namespace culprit::rules {
 #define CULPRIT_SIGNS(SIGN) \
   SIGN(dated_before) SIGN(undated) SIGN(second_source) SIGN(all_ranks) SIGN(one_rank) \
   SIGN(at_the_end) SIGN(waited_for) SIGN(first_to_break) SIGN(settled_by_record) SIGN(weak) \
-  SIGN(nameless)
+  SIGN(nameless) SIGN(feeds_the_wait)
 #define CULPRIT_EFFECTS(EFFECT) \
   EFFECT(ended) EFFECT(broke) EFFECT(stood) EFFECT(slow) EFFECT(wrong_numbers) EFFECT(word) \
   EFFECT(finished)

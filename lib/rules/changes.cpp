@@ -17,8 +17,10 @@ std::vector<ChangeRule> read_change_table() {
   const auto document = parse_json(embedded_rule("tables/changes.json"));
   for (const auto& setting : document["settings"])
     for (const auto& name : setting["names"])
-      out.push_back({name.get<std::string>(), setting["label"].get<std::string>(),
-                     setting["explains"].get<std::vector<std::string>>()});
+      out.push_back({.pattern = name.get<std::string>(),
+                     .label = setting["label"].get<std::string>(),
+                     .explains = setting["explains"].get<std::vector<std::string>>(),
+                     .scales_work = setting.contains("scales")});
   sort_rows(out, [](const ChangeRule& a, const ChangeRule& b) {
     return fixed_characters(a.pattern) > fixed_characters(b.pattern);
   });

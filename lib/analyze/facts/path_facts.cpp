@@ -57,6 +57,7 @@ struct PathPattern {
 struct PathTable {
   std::vector<PathPattern> patterns;
   std::set<std::string> not_hosts;
+  std::set<std::string> words_of_run_before, words_of_this_run;
   std::set<std::string> log_words;  // what people put beside a machine's name: "console-gx07.log"
   NamePattern not_hosts_like;       // names of other things that are counted
   NamePattern devices_like;         // machines and devices are both called so: "gpu-01", "train-04"
@@ -90,6 +91,8 @@ const PathTable& path_table() {
                                 one.value("sure", false)});
     }
     for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
+    table.words_of_run_before = document["words_of_run_before"].get<std::set<std::string>>();
+    table.words_of_this_run = document["words_of_this_run"].get<std::set<std::string>>();
     for (const auto& one : document["log_words"]) table.log_words.insert(one.get<std::string>());
     return table;
   }();
@@ -591,6 +594,27 @@ std::string name_without_numbers(std::string_view name) {
       out += c;
     else if (out.empty() || out.back() != '#')
       out += '#';
+  return out;
+}
+
+FileOfRun file_of_run(std::string_view path) {
+  FileOfRun out;
+  std::string word;
+  const auto end_word = [&](char separator) {
+    const bool before = path_table().words_of_run_before.count(word) > 0;
+    if (before || path_table().words_of_this_run.count(word) > 0)
+      out.age = before ? -1 : 1;
+    else
+      out.series += word + (separator == '/' || separator == '.' ? separator : '_');
+    word.clear();
+  };
+  for (const char c : name_without_numbers(path)) {
+    if (c == '/' || c == '.' || c == '_' || c == '-')
+      end_word(c);
+    else
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  end_word('_');
   return out;
 }
 

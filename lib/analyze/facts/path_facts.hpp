@@ -39,6 +39,14 @@ void hosts_from_siblings(std::vector<MemberRow>& members);
 // "ray/driver_20250917.log" -> "ray/driver_#.log"; whether it is compressed is no part of a name.
 std::string name_without_numbers(std::string_view name);
 
+// A file that each run has one of: "args_before.yaml" and "args.yaml" are of one series, as
+// "args-41.yaml" and "args-42.yaml" are.
+struct FileOfRun {
+  std::string series;  // without numbers and the words that tell runs apart
+  int age = 0;         // by such a word: -1 the run before, 1 this one, 0 without one
+};
+FileOfRun file_of_run(std::string_view path);
+
 // Named as a job's output is: "console.txt", "train_0.log", "slurm-4711.out".
 bool named_as_output(std::string_view path);
 // Named as what machines, schedulers, services and tools keep: their lines say whom they are about.

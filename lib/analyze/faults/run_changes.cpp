@@ -11,6 +11,7 @@
 
 #include "analyze/facts/path_facts.hpp"
 #include "model/confidence.hpp"
+#include "model/number.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "rules/changes.hpp"
@@ -22,7 +23,8 @@ namespace {
 constexpr std::size_t kMostChanges = 40;
 constexpr std::size_t kMostOfList = 100;
 constexpr std::string_view kArgument = "job.", kChange = "change.";
-constexpr std::string_view kConfigFormat = "job-config";
+constexpr std::string_view kConfigFormat = "job-config", kPackagesFormat = "packages";
+constexpr std::string_view kOfPython = "pip.";
 
 // Of a machine, or of a process that it names.
 bool environment(const MemberRow& m) {
@@ -30,7 +32,9 @@ bool environment(const MemberRow& m) {
 }
 
 // All settings of a run, which says what is not set as well.
-bool whole_list(const MemberRow& m) { return m.format == kConfigFormat || environment(m); }
+bool whole_list(const MemberRow& m) {
+  return m.format == kConfigFormat || m.format == kPackagesFormat || environment(m);
+}
 
 // A value as it stands in the later run, and what it was.
 struct Changed {
@@ -43,7 +47,17 @@ using Changes = std::map<std::string, Changed>;  // by name
 using Arguments = std::map<std::string, std::vector<const ConfigRow*>>;
 
 bool of_arguments(const ConfigRow& row, const MemberRow& m) {
-  return row.name.starts_with(kArgument) || (environment(m) && row.name.starts_with("env."));
+  return row.name.starts_with(kArgument) || m.format == kPackagesFormat ||
+         (environment(m) && row.name.starts_with("env."));
+}
+
+// As a diff has it: "pip.flash-attn" is "package.flash_attn".
+std::string name_of(const ConfigRow& row) {
+  if (row.name.starts_with(kArgument)) return row.name.substr(kArgument.size());
+  if (!row.name.starts_with(kOfPython)) return row.name;
+  std::string out = "package." + row.name.substr(kOfPython.size());
+  std::ranges::replace(out, '-', '_');
+  return out;
 }
 
 // Rows of changes and of arguments, in the order of paths and lines: that in which files were read
@@ -133,28 +147,35 @@ void compare(const Arguments& before, const Arguments& now, Changes& out) {
   }
 }
 
-// Configurations that lie beside each other under one name but for its numbers, the last two:
-// "run41.yaml", "run42.yaml". Many are of ranks or of a sweep.
-std::optional<std::pair<MemberId, MemberId>> last_two_files(
+// Configurations that lie beside each other under one name but for its numbers and the words that
+// tell runs apart, the last two: "run41.yaml", "run42.yaml". Many are of ranks or of a sweep.
+std::vector<std::pair<MemberId, MemberId>> last_two_files(
     const Facts& facts, const std::map<MemberId, Arguments>& arguments) {
   constexpr std::size_t kMostFiles = 6, kFewestNames = 4;
   std::map<std::string, std::vector<MemberId>> alike;
   for (const auto& [member, names] : arguments) {
     const MemberRow& m = *facts.member(member);
     if (whole_list(m) && names.size() >= kFewestNames)
-      alike[name_without_numbers(m.path)].push_back(member);
+      alike[file_of_run(m.path).series].push_back(member);
   }
+  const auto order = [&](MemberId member) {
+    const std::string& path = facts.member(member)->path;
+    return std::pair(file_of_run(path).age, path.c_str());
+  };
+  std::vector<std::pair<MemberId, MemberId>> out;
   for (auto& [name, files] : alike) {
     if (files.size() < 2 || files.size() > kMostFiles) continue;
     sort_rows(files, [&](MemberId a, MemberId b) {
-      return strverscmp(facts.member(a)->path.c_str(), facts.member(b)->path.c_str()) < 0;
+      const auto [age_a, path_a] = order(a);
+      const auto [age_b, path_b] = order(b);
+      return age_a != age_b ? age_a < age_b : strverscmp(path_a, path_b) < 0;
     });
     const MemberRow &before = *facts.member(files[files.size() - 2]),
                     &now = *facts.member(files.back());
     if (before.host && now.host && *before.host != *now.host) continue;  // of two machines
-    return std::pair(before.id, now.id);
+    out.emplace_back(before.id, now.id);
   }
-  return std::nullopt;
+  return out;
 }
 
 // What both runs print, with another value. A log that two runs wrote to has both, one behind the
@@ -164,20 +185,18 @@ void from_arguments(const Facts& facts, const std::vector<const ConfigRow*>& all
   for (const ConfigRow* row : all) {
     const MemberRow& m = *facts.member(row->place.member);
     if (row->before || !of_arguments(*row, m)) continue;
-    const std::string name =
-        row->name.starts_with(kArgument) ? row->name.substr(kArgument.size()) : row->name;
-    std::vector<const ConfigRow*>& kept = last[m.id][name];
+    std::vector<const ConfigRow*>& kept = last[m.id][name_of(*row)];
     if (whole_list(m) || kept.empty()) {
       if (kept.size() < kMostOfList) kept.push_back(row);
       continue;
     }
     if (!same_value(kept.front()->value, row->value))
-      out.insert_or_assign(name, Changed{kept.front()->value, row->value, row->place});
+      out.insert_or_assign(name_of(*row), Changed{kept.front()->value, row->value, row->place});
     kept.front() = row;
   }
   if (const auto two = last_two(facts, last)) compare(last[two->first], last[two->second], out);
-  if (const auto two = last_two_files(facts, last)) {
-    const Arguments &before = last[two->first], &now = last[two->second];
+  for (const auto& [earlier, later] : last_two_files(facts, last)) {
+    const Arguments &before = last[earlier], &now = last[later];
     compare(before, now, out);
     // A whole list tells what is not in it, too.
     for (const auto& [name, rows] : now)
@@ -192,6 +211,12 @@ void from_arguments(const Facts& facts, const std::vector<const ConfigRow*>& all
 // "CPU limit of a task (limits.cpu)"; a name that says it alone stands alone.
 std::string called(const std::string& name, const rules::ChangeRule& rule) {
   return rule.label.empty() ? name : fmt::format("{} ({})", rule.label, name);
+}
+
+// How many times what it was the number is; 0 where one is none.
+double grown_by(const Changed& c) {
+  const auto before = whole_number<double>(c.before), now = whole_number<double>(c.after);
+  return before && now && *before > 0 && *now > 0 ? *now / *before : 0;
 }
 
 Text told(const std::string& label, const Changed& c) {
@@ -226,7 +251,13 @@ std::vector<Finding> run_changes(const Facts& facts) {
               .why = code ? say(Phrase::code_changed, c.after) : told(called(name, rule), c),
               .title = say(Phrase::setting_changed, rule.label.empty() ? name : rule.label)};
     f.evidence.push_back(facts.evidence(c.place, ""));
-    f.facts = ChangeFacts{name, c.before, c.after, rule.explains};
+    f.facts = ChangeFacts{.name = name,
+                          .before = c.before,
+                          .after = c.after,
+                          .explains = rule.explains,
+                          .label = rule.label,
+                          .known = rule.known,
+                          .work = rule.scales_work ? grown_by(c) : 0};
     out.push_back(std::move(f));
   }
   sort_rows(out, [](const Finding& a, const Finding& b) {

@@ -112,7 +112,58 @@ std::string setting_name(string_view name) {
   return out;
 }
 
+// Words of a command line; quotes hold one together.
+std::vector<string_view> command_words(string_view line) {
+  constexpr std::size_t kMostWords = 200;
+  std::vector<string_view> out;
+  std::size_t at = line.find_first_not_of(" \t");
+  while (at < line.size() && out.size() < kMostWords) {
+    std::size_t end = at;
+    for (char quote = 0; end < line.size() && (quote != 0 || !contains(" \t", line[end])); ++end)
+      if (line[end] == quote)
+        quote = 0;
+      else if (quote == 0 && (line[end] == '"' || line[end] == '\''))
+        quote = line[end];
+    out.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(" \t", end);
+  }
+  return out;
+}
+
+bool program_word(string_view word) {
+  return word.size() <= 40 && letter(word[0]) && !upper(word) &&
+         std::ranges::all_of(word, [](char c) { return of_name(c) && c != '.' && c != '/'; });
+}
+
 }  // namespace
+
+std::vector<JobSetting> job_settings(string_view line) {
+  line = trimmed(line);
+  const std::vector<string_view> words = command_words(line);
+  const auto option = [](string_view word) { return word.size() > 2 && word.starts_with("--"); };
+  const bool several = words.size() > 1 && std::any_of(words.begin() + 1, words.end(), option);
+  if (!several || contains(words.front(), ':')) {
+    const auto one = job_setting(line);
+    return one ? std::vector{*one} : std::vector<JobSetting>();
+  }
+  std::vector<JobSetting> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool valued = option(words[i]) && !contains(words[i], '=') && i + 1 < words.size() &&
+                        !words[i + 1].starts_with("-") && words[i + 1] != "\\";
+    const string_view whole =
+        valued ? string_view(words[i].data(), static_cast<std::size_t>(words[i + 1].data() +
+                                                                       words[i + 1].size() -
+                                                                       words[i].data()))
+               : words[i];
+    if (option(words[i]) || contains(words[i], '=')) {
+      if (const auto one = job_setting(whole)) out.push_back(*one);
+    } else if (program_word(words[i])) {
+      out.push_back({"command." + setting_name(words[i]), ""});
+    }
+    i += valued;
+  }
+  return out;
+}
 
 bool library_variable(string_view key) {
   if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" || contains(key, "TOKEN") ||

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace culprit::ingest {
 
@@ -17,6 +18,11 @@ struct JobSetting {
 // "torch==2.6.0", "lr ........ 0.0003", "ii  libnccl2  2.23.4-1  amd64". Nothing for code. The
 // value of a name that holds a secret is "(not kept)".
 std::optional<JobSetting> job_setting(std::string_view line);
+
+// The same of a line that may have several: a command and its options, "srun --mem-bind=local
+// numactl --membind=0 python train.py --lr 1e-4". Each program that it runs is a setting without a
+// value, "command.numactl".
+std::vector<JobSetting> job_settings(std::string_view line);
 
 // Whether libraries of a training read a variable of that name; none that may hold a secret.
 bool library_variable(std::string_view key);

@@ -112,13 +112,12 @@ class Diff {
     }
     const string_view text = trimmed(one.text);
     if (text.empty() || text[0] == '#' || text.starts_with("//")) return;
-    const std::optional<JobSetting> setting = job_setting(text);
-    if (!setting) {
-      code_changed(line_place(member_, number, offset, line));
-      return;
+    const std::vector<JobSetting> settings = settings_of(text);
+    if (settings.empty()) code_changed(line_place(member_, number, offset, line));
+    for (const JobSetting& setting : settings) {
+      if (pending_.size() >= kMostPending) flush();
+      pending_.push_back({one.side, setting, line_place(member_, number, offset, line)});
     }
-    if (pending_.size() >= kMostPending) flush();
-    pending_.push_back({one.side, *setting, line_place(member_, number, offset, line)});
   }
 
   // A hunk has ended: what stands on one side only came or went.
@@ -148,6 +147,21 @@ class Diff {
     bool done = false;
   };
 
+  // A program's lines run no commands.
+  std::vector<JobSetting> settings_of(string_view text) const {
+    if (!program()) return job_settings(text);
+    const auto one = job_setting(text);
+    return one ? std::vector{*one} : std::vector<JobSetting>();
+  }
+
+  bool program() const {
+    static constexpr string_view kPrograms[] = {".py", ".pyx", ".cu",   ".cuh", ".c",
+                                                ".cc", ".cpp", ".h",    ".hpp", ".rs",
+                                                ".go", ".jl",  ".ipynb"};
+    return std::ranges::any_of(kPrograms,
+                               [&](string_view ending) { return file_.ends_with(ending); });
+  }
+
   std::size_t partner(std::size_t removed) const {
     for (std::size_t i = 0; i < pending_.size(); ++i)
       if (pending_[i].side == Side::added && !pending_[i].done &&
@@ -168,14 +182,9 @@ class Diff {
   // A program is code; of another file (a list of data, a switch's configuration) its name says
   // what it is.
   void code_changed(const Place& place) {
-    static constexpr string_view kPrograms[] = {".py", ".pyx", ".cu",   ".cuh", ".c",
-                                                ".cc", ".cpp", ".h",    ".hpp", ".rs",
-                                                ".go", ".jl",  ".ipynb"};
     if (file_.empty() || !told_.insert(std::string(file_)).second || told_.size() > 64) return;
-    const bool program =
-        std::ranges::any_of(kPrograms, [&](string_view ending) { return file_.ends_with(ending); });
     reading_.sink.put(ConfigRow{.place = place,
-                                .name = program ? "change.code" : "change.file",
+                                .name = program() ? "change.code" : "change.file",
                                 .value = std::string(file_),
                                 .before = ""});
   }

@@ -1,0 +1,12 @@
+// What a server of files reports of its own disks is a fault of the storage that all machines share.
+#pragma once
+
+#include "decide/case.hpp"
+
+namespace culprit::decide {
+
+// Findings of a machine's own fault on a server of files that runs no rank become findings of the
+// storage, by the server's name.
+void faults_of_servers(Case& incident);
+
+}  // namespace culprit::decide
