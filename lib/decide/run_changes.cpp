@@ -126,9 +126,8 @@ std::vector<const Finding*> unknown_changes(const Walk& w, const std::vector<con
       w.verdict.action != Action::investigate || !since_a_start(w, slow_of(*slow)))
     return {};
   std::vector<const Finding*> out;
-  std::ranges::copy_if(all, std::back_inserter(out), [](const Finding* f) {
-    return !std::get<ChangeFacts>(f->facts).known;
-  });
+  std::ranges::copy_if(all, std::back_inserter(out),
+                       [](const Finding* f) { return !std::get<ChangeFacts>(f->facts).known; });
   return out.size() <= kMostChangesTold ? out : std::vector<const Finding*>();
 }
 

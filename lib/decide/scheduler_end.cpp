@@ -261,7 +261,8 @@ Answer user_request(Walk& w) {
       of_another || outlived(w, *stop, stop->start) ? stop->end : stop->start;
   for (const AgainstWord& against : kAgainstWord)
     if (auto reason = against(w, {*stop, when})) return ruled_out(*std::move(reason));
-  w.verdict.action = Action::none;
+  // Whoever lost a machine to the cloud did not want the end, and starts again.
+  w.verdict.action = stop->traits.has(Trait::taken_back) ? Action::reattempt : Action::none;
   w.verdict.symptom = Symptom::none;
   w.verdict.start = when;
   w.verdict.summary = stop->traits.has(Trait::time_limit)

@@ -176,7 +176,9 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   const rules::StepPart part = untold ? rules::StepPart::communication : grown;
   std::vector<const Finding*> faults;
   for (const Finding& f : w.incident.findings) {
-    const bool counted = counters_of_switch(f);
+    // What a switch shows when it is asked: its counters, and what stays so until it is mended.
+    const bool counted = counters_of_switch(f) || (!f.start && f.traits.has(Trait::lasting) &&
+                                                   f.subject.kind == SubjectKind::network_switch);
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
         f.role != Role::teardown && f.severity >= Severity::warning &&
         ((rules::made_longer_by(part, f.symptom) &&

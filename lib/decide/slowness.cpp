@@ -458,6 +458,17 @@ Answer slow_job(Walk& w) {
     v.summary = say(Phrase::slow_and_over, factor, lasted(f), price(f));
     return taken(f.why);
   }
+  if (slow_of(f).rhythm != SlowRhythm::none) {
+    if (ended_well(w)) return ruled_out(f.why);
+    const bool clock = slow_of(f).rhythm == SlowRhythm::clock;
+    v.action = Action::mitigate;
+    v.precision = Precision::candidates;
+    v.summary =
+        say(Phrase::slow_in_rhythm, f.why, price(f), clock ? std::string("timer") : std::string());
+    target(v, {SubjectKind::job, "job"}, f.confidence, {f.id});
+    next(v, NextKind::plan, say(clock ? Phrase::find_the_timer : Phrase::find_the_interval));
+    return taken(f.why);
+  }
   if (f.subject.kind == SubjectKind::job) {
     if (!over)
       if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);

@@ -21,6 +21,7 @@
 #include "analyze/metrics/snapshots.hpp"
 #include "analyze/metrics/metric_panels.hpp"
 #include "analyze/faults/settings_picture.hpp"
+#include "analyze/pace/rhythm.hpp"
 #include "analyze/pace/slow.hpp"
 #include "analyze/pace/slow_what_if.hpp"
 #include "analyze/hang/stacks.hpp"
@@ -128,9 +129,13 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
       keep(Analysis::what_if, analyze::what_if_findings(facts, topology, pace.steps, pace.report,
                                                         pace.iterations, pace.series)));
   // A pace that was counted from calls is no news before there is enough of it.
+  const auto fired = [](const Finding& f) { return f.outcome == Outcome::fired; };
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) {
     std::vector<Finding> slow =
         analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
+    if (const auto rhythm = analyze::rhythm_of(pace.steps);
+        rhythm && std::ranges::none_of(slow, fired))
+      slow = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
     note_more_work(db, facts, slow);
     CULPRIT_CHECK(keep(Analysis::shared_change, analyze::shared_changes(facts, slow, load)));
     CULPRIT_CHECK(keep(Analysis::slow, std::move(slow)));

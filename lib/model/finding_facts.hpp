@@ -88,6 +88,9 @@ struct UndecidedHangFacts {
 // What SlowFacts::grown is where no part of the step is longer for all: each is for another rank.
 inline constexpr const char* kUnequalLoad = "unequal load";
 
+// At what distances steps are slow again and again.
+enum class SlowRhythm : std::uint8_t { none, clock, count };
+
 // A stretch of steps that took longer.
 struct SlowFacts {
   std::int64_t first = 0, last = 0;  // iterations, both included
@@ -99,6 +102,7 @@ struct SlowFacts {
   bool over = false;
   bool transient = false;  // over, and too short to matter
   bool from_start = false;
+  SlowRhythm rhythm = SlowRhythm::none;
   bool against_peers = false;  // the whole run, by the others' parts of steps: no time was faster
   std::string shape;
   Text from_calls;  // how steps were counted without a log of them

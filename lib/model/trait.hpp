@@ -97,6 +97,7 @@
   TRAIT(beside_job) \
   /* it held ranks up for a while, as it says */ \
   TRAIT(held_up) \
+  TRAIT(in_storms) \
   /* it gives ranks unequal work, whatever their machines are */ \
   TRAIT(unequal_work) \
   /* what a port of the network, or a way through it, says of itself */ \

@@ -25,7 +25,7 @@ struct Word {
 
 struct Table {
   std::set<std::string, std::less<>> units, middles, extremes, waiting, synchronising, whole, loads,
-      other_work;
+      other_work, no_durations;
   std::vector<std::string> losses, loss_lines, counters;
   std::map<std::string, Word, std::less<>> words;
   std::array<std::string, kStepParts> labels, reliefs;
@@ -44,6 +44,8 @@ Table read_table() {
   for (const auto& word : document["synchronising"])
     out.synchronising.insert(word.get<std::string>());
   for (const auto& word : document["whole"]) out.whole.insert(word.get<std::string>());
+  for (const auto& word : document["no_durations"])
+    out.no_durations.insert(word.get<std::string>());
   for (const auto& word : document["other_work"]) out.other_work.insert(word.get<std::string>());
   document["losses"].get_to(out.losses);
   document["loss_lines"].get_to(out.loss_lines);
@@ -93,6 +95,7 @@ PartName read_part(std::string_view text) {
   PartName out;
   bool waiting = false;
   const std::vector<std::string> words = words_of_part(text);
+  if (has_word_of(text, table().no_durations)) return out;
   for (const std::string& word : words) {
     if (table().units.count(word) > 0) continue;
     out.whole = out.whole || table().whole.count(word) > 0;

@@ -72,7 +72,7 @@ void make_rates(std::vector<PlacedSample>& samples) {
   samples = std::move(out);
 }
 
-struct Levels {
+struct MetricLevels {
   double inside = 0, beside = 0;
   bool worse = false;
   const PlacedSample* within = nullptr;  // one that shows the level inside, and one beside
@@ -96,8 +96,8 @@ double share_beyond(const std::vector<const PlacedSample*>& samples, double limi
   return static_cast<double>(n) / static_cast<double>(samples.size());
 }
 
-Levels levels_of(const Measured& measured, const SharedMetric& metric, const Finding& slow,
-                 const SharedChangeParams& params) {
+MetricLevels levels_of(const Measured& measured, const SharedMetric& metric, const Finding& slow,
+                       const SharedChangeParams& params) {
   const Nanoseconds from = *slow.start, to = *slow.end;
   const Nanoseconds beside = std::max(to - from, params.least_beside);
   std::vector<const PlacedSample*> in, out;
@@ -111,7 +111,7 @@ Levels levels_of(const Measured& measured, const SharedMetric& metric, const Fin
       out.push_back(&s);
   }
   if (in.size() < params.least) return {};
-  Levels levels{.inside = middle(in)};
+  MetricLevels levels{.inside = middle(in)};
   levels.within = nearest(in, levels.inside);
   if (out.size() < params.least) return levels;
   levels.beside = middle(out);
@@ -146,7 +146,7 @@ std::string amount(double value) {
 
 struct Worse {
   const Measured* measured;
-  Levels levels;
+  MetricLevels levels;
 };
 
 // A switch, or whatever comes first in all their names.
@@ -193,7 +193,7 @@ Evidence cite(const Facts& facts, const PlacedSample& s) {
 Finding finding_of(const Facts& facts, const SharedMetric& metric, const Finding& slow,
                    const std::vector<Worse>& worse, std::size_t measured) {
   const Worse& first = worse.front();
-  const Levels& levels = first.levels;
+  const MetricLevels& levels = first.levels;
   Finding f{.analysis = Analysis::shared_change,
             .subject = subject_of(facts, metric, worse, measured),
             .event_class = fmt::format("shared/{}", metric.label),
@@ -293,7 +293,7 @@ std::vector<Finding> shared_changes(const Facts& facts, std::span<const Finding>
       std::vector<Worse> worse, all;
       std::size_t machines = 0;
       for (const auto& [name, one] : entities) {
-        const Levels levels = levels_of(one, metric, *stretch, params);
+        const MetricLevels levels = levels_of(one, metric, *stretch, params);
         if (levels.within == nullptr) continue;
         all.push_back({&one, levels});
         machines += one.of_machine;

@@ -14,13 +14,13 @@ namespace {
 
 constexpr double kLeastPauseMs = 10'000, kTimesStep = 3;  // what is no jitter
 constexpr double kGoodPart = 0.2, kLeastTotalMs = 180'000;
-constexpr std::size_t kFewestRows = 20;
+constexpr std::size_t kFewestSteps = 20;
 
 }  // namespace
 
 std::optional<BetweenSteps> between_steps(const JobSteps& steps,
                                           std::span<const JobCheckpoint> checkpoints) {
-  if (steps.from_times || steps.reckoned || !steps.from_calls.empty() || steps.size() < kFewestRows)
+  if (steps.from_times || steps.reckoned || !steps.from_calls.empty() || steps.size() < kFewestSteps)
     return std::nullopt;
   std::set<std::size_t> saved;  // rows behind which a checkpoint was written
   for (const JobCheckpoint& c : checkpoints)

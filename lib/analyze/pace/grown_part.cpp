@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "model/median.hpp"
+
 namespace culprit::analyze {
 
 namespace {

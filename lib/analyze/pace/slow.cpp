@@ -11,6 +11,7 @@
 #include "analyze/facts/job_life.hpp"
 #include "analyze/metrics/crowd.hpp"
 #include "analyze/pace/held_since.hpp"
+#include "analyze/pace/slow_alarms.hpp"
 #include "model/address.hpp"
 #include "model/contains.hpp"
 #include "model/ranges.hpp"
@@ -45,12 +46,6 @@ struct Lead {
 // As many as a sentence holds.
 std::span<const std::string> first_of(const std::vector<std::string>& names) {
   return std::span(names).first(std::min<std::size_t>(names.size(), 3));
-}
-
-// A fault of the machine itself for which its parts run slower: heat, power.
-bool holds_part_down(const Finding& f) {
-  return f.cause == CauseKind::machine && f.role == Role::root &&
-         (f.symptom == Symptom::thermal || f.symptom == Symptom::mfu_decline);
 }
 
 std::string id_of(const MetricOutlier& o) {
@@ -184,6 +179,7 @@ class Joined {
     metrics(leads, f.start, f.end, later);
     events(leads, f.start, f.end);
     if (!over) rounds(leads);
+    if (!over && (own == nullptr || !own->grown)) alarms(leads);
     settle(leads);
 
     SlowFacts slow{.first = iteration_at(interval.start),
@@ -536,38 +532,56 @@ class Joined {
     for (const Finding& c : classified_) {
       // What several machines report at once is not of one of them, and a switch is none.
       if (c.analysis != Analysis::classify || c.outcome != Outcome::fired || !c.host || !c.start ||
-          c.hosts.size() > 1 || c.cause == CauseKind::shared || kSlowing.count(c.symptom) == 0 ||
-          c.severity < Severity::warning)
+          c.hosts.size() > 1 || c.cause == CauseKind::shared)
         continue;
       const Nanoseconds slack = std::max<Nanoseconds>(c.uncertainty, (*end - *start) / 10);
-      if (*c.start < *start - slack || *c.start > *end) continue;
-      Lead* known = nullptr;
-      for (Lead& lead : leads)
-        if (lead.host == c.host) known = &lead;
-      if (known == nullptr) {
-        leads.push_back(
-            Lead{.subject = c.subject.kind == SubjectKind::gpu || c.subject.kind == SubjectKind::nic
-                                ? c.subject
-                                : Subject{SubjectKind::host, *c.host},
-                 .host = c.host,
-                 .ranks = c.ranks,
-                 .confidence = confidence::kSlowByMetrics,
-                 .reason = say(Phrase::reports_fault, c.title),
-                 .advice = c.advice});
-        known = &leads.back();
-      } else {
-        known->confidence =
-            std::max(known->confidence,
-                     known->own_work ? confidence::kSlowOwnWork : confidence::kSlowEventToo);
-      }
-      if (known->metric && !known->fault) known->fault = c.title;
-      known->event = true;
-      known->of_part = known->of_part || holds_part_down(c);
-      known->findings.push_back(c.id);
-      known->evidence.insert(known->evidence.end(), c.evidence.begin(),
-                             c.evidence.begin() + static_cast<std::ptrdiff_t>(
-                                                      std::min<std::size_t>(c.evidence.size(), 2)));
+      if (c.traits.has(Trait::in_storms)
+              ? !storm_within(facts_, c, *start - slack, *end)
+              : kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning ||
+                    *c.start < *start - slack || *c.start > *end)
+        continue;
+      add_event(leads, c);
     }
+  }
+
+  // A fault that a machine reports of itself, at no known time.
+  void alarms(std::vector<Lead>& leads) const {
+    if (!leads.empty()) return;
+    const std::vector<Host> hosts = hosts_of_job(facts_);
+    const auto of_job = [&](const Host& host) {
+      return hosts.empty() || std::ranges::binary_search(hosts, short_host(host));
+    };
+    for (const Finding* c : alarms_without_moment(facts_, classified_, of_job))
+      add_event(leads, *c);
+  }
+
+  void add_event(std::vector<Lead>& leads, const Finding& c) const {
+    Lead* known = nullptr;
+    for (Lead& lead : leads)
+      if (lead.host == c.host) known = &lead;
+    if (known == nullptr) {
+      leads.push_back(Lead{
+          .subject = c.subject.kind == SubjectKind::gpu || c.subject.kind == SubjectKind::nic
+                         ? c.subject
+                         : Subject{SubjectKind::host, *c.host},
+          .host = c.host,
+          .ranks = c.ranks,
+          .confidence = confidence::kSlowByMetrics,
+          .reason = c.traits.has(Trait::in_storms) ? say(Phrase::reports_storm, c.count, c.title)
+                                                   : say(Phrase::reports_fault, c.title),
+          .advice = c.advice});
+      known = &leads.back();
+    } else {
+      known->confidence = std::max(known->confidence, known->own_work ? confidence::kSlowOwnWork
+                                                                      : confidence::kSlowEventToo);
+    }
+    if (known->metric && !known->fault) known->fault = c.title;
+    known->event = true;
+    known->of_part = known->of_part || holds_part_down(c) || c.traits.has(Trait::in_storms);
+    known->findings.push_back(c.id);
+    known->evidence.insert(known->evidence.end(), c.evidence.begin(),
+                           c.evidence.begin() + static_cast<std::ptrdiff_t>(
+                                                    std::min<std::size_t>(c.evidence.size(), 2)));
   }
 
   // Looks at the stacks, taken while the job is slow: the parallel group that is the exception in

@@ -258,7 +258,9 @@ bool metrics(const Head& head) {
 // What people wrote for each other beside the logs.
 bool notes(const Head& head) {
   static const re2::RE2 kNotes(
-      R"((?i)^(?:readme|notes?|ticket|info|hinweise?|bemerkung(?:en)?|remarks?|comments?)\b[^/]*$)");
+      R"((?i)^(?:read[-_]?me|notes?|ticket|info|hinweise?|bemerkung(?:en)?|remarks?|comments?|)"
+      R"(on[-_]?call|hand[-_]?over|thread|slack|chat|mail|msg|message|request|question|collected|)"
+      R"(context|summary|about|situation)(?:[-_. ][^/]*)?$|(?i)^[^/]*[-_]notes?\.(?:txt|md)$)");
   const std::string_view base = head.base();
   return head.whole && head.bytes.size() <= 16'384 &&
          re2::RE2::PartialMatch({base.data(), base.size()}, kNotes) &&

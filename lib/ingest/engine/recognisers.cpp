@@ -18,7 +18,7 @@ extern const Recogniser kSmiHeading, kSmiProcesses, kSmiList, kEccHistory, kNicH
     kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname,
     kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
     kKubectlTop, kSinfo, kKubernetesConditions, kCgroupCpu, kFabricCounters, kFabricLinks,
-    kSwitchPorts, kSwitchMtus, kLabelledRows;
+    kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kSwitchFlowControl;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
@@ -116,6 +116,8 @@ constexpr const Recogniser* kAll[] = {
     &kSinfo,
     &kKubernetesConditions,
     &kSwitchMtus,
+    &kSwitchFlowControl,
+    &kNvLinks,
     &kLabelledRows,
     &kCgroupCpu,
     &kFabricCounters,

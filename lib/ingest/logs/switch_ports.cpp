@@ -13,6 +13,7 @@
 
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "ingest/logs/switch_name.hpp"
 #include "line/trimmed.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
@@ -42,26 +43,6 @@ bool counts_errors(std::string_view heading) {
   static const re2::RE2 kErrors(
       R"((?i)(?:rx[ _-]?)?(?:err(?:ors?)?|crc|fcs|symbol(?:[ _-]?err(?:ors?)?)?|fec[ _-]?uncorr\w*|uncorr(?:ectable)?\w*))");
   return re2::RE2::FullMatch(re2::StringPiece(heading.data(), heading.size()), kErrors);
-}
-
-bool names_switch(std::string_view text) {
-  static const re2::RE2 kName(R"((?i)\b(?:\w*spine|\w*leaf|tor|core|agg|switch|sw)[-_.]?\w*\d)");
-  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kName);
-}
-
-// "rack2/leaf-2.show.txt" -> "leaf-2"
-std::optional<Host> switch_of_file(const std::string& path) {
-  static const re2::RE2 kName(
-      R"((?i)(?:^|[/_.])((?:[a-z0-9]+-)*(?:spine|leaf|tor|core|agg|switch|sw)[-\w]*\d)(?:[/_.]|$))");
-  std::string name;
-  return re2::RE2::PartialMatch(path, kName, &name) ? std::optional(Host(name)) : std::nullopt;
-}
-
-// Whose the table is: of a machine that is no switch it tells of its own cards.
-std::optional<Host> owner_of(const Reading& reading) {
-  if (reading.current_host.empty()) return switch_of_file(reading.path);
-  return names_switch(reading.current_host) ? std::optional(Host(reading.current_host))
-                                            : std::nullopt;
 }
 
 // The rows below a heading.
@@ -100,7 +81,7 @@ class PortTable final : public Assembler {
   }
 
   void finish(Reading& reading) override {
-    const std::optional<Host> owner = owner_of(reading);
+    const std::optional<Host> owner = switch_of(reading);
     if (ports_.size() < kFewest || !owner) return;
     for (std::size_t i = 0; i < errors_.size(); ++i) {
       std::vector<std::uint64_t> all;
@@ -176,11 +157,11 @@ class PortMtus final : public Kept {
   }
   void finish(Reading& reading) override {
     if (change_.mtu != 0)
-      put_said(change_.place, owner_of(reading),
+      put_said(change_.place, switch_of(reading),
                fmt::format("path MTU: set to {} where it was {}", change_.mtu, change_.name),
                reading);
     if (first_.name.empty() || large_ < kFewestLarge) return;
-    put_said(first_.place, owner_of(reading),
+    put_said(first_.place, switch_of(reading),
              fmt::format("path MTU: port {} {} has {}, {} other ports {}", first_.name,
                          first_.drops ? "that drops larger packets" : "between switches",
                          first_.mtu, large_, usual_),

@@ -1,4 +1,4 @@
-// nvidia-smi topo -m: which NICs are nearest to each GPU.
+// nvidia-smi topo -m: which NICs are nearest to each GPU, and how it reaches the other GPUs.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -63,6 +63,16 @@ int distance(std::string_view cell) {
   return it == std::end(kNearest) ? 99 : static_cast<int>(it - std::begin(kNearest));
 }
 
+// How a GPU reaches most others of its machine: "NV18", "SYS".
+std::string usual_path(const std::vector<std::string>& columns,
+                       const std::vector<std::string>& cells) {
+  std::map<std::string, std::size_t> count;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (numbered(columns[i], "GPU") && cells[i + 1] != "X") ++count[cells[i + 1]];
+  const auto most = std::ranges::max_element(count, {}, [](const auto& one) { return one.second; });
+  return most == count.end() ? std::string() : most->first;
+}
+
 std::string read_gpu_topology(std::string_view bytes, const MemberRow& member, Reading& reading) {
   struct Near {
     Place place;
@@ -88,6 +98,9 @@ std::string read_gpu_topology(std::string_view bytes, const MemberRow& member, R
     if (numbered(all[0], "GPU") && all.size() > columns.size()) {
       Near near;
       near.place = place;
+      const std::string path = usual_path(columns, all);
+      if (!path.empty())
+        reading.sink.put(ConfigRow{place, "gpu.peer_path[" + all[0].substr(3) + "]", path});
       for (std::size_t i = 0; i < columns.size(); ++i) {
         if (numbered(columns[i], "GPU")) continue;
         const int far = distance(all[i + 1]);

@@ -86,7 +86,9 @@ bool sniff_diff(const Head& head) {
   const bool asked = called_diff(head) || contains(base, "git");
   if (!asked && !head.has("\n+++ ")) return false;
   // Of a switch's configuration its own readers know the lines (switch_ports.cpp).
-  if (head.has("interface Ethernet") || head.has(" mtu ") || head.has("switchport")) return false;
+  if (head.has("interface Ethernet") || head.has(" mtu ") || head.has("switchport") ||
+      head.has("priority-flow-control") || head.has("pfc_enable"))
+    return false;
   const DiffForm form = diff_form_of(head);
   if (form.headings && form.unified) return true;
   return called_diff(head) &&

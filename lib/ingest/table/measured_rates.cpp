@@ -146,6 +146,19 @@ Column column_of(std::string_view heading) {
 }
 
 // "gx-r11+r12 (8)", "gx-[01-16]", "gx-01 <-> gx-02": each by its whole name.
+// "gn117-gn118": two machines that are called alike but for their numbers.
+std::optional<std::pair<std::string_view, std::string_view>> pair_in(std::string_view name) {
+  const auto stem = [](std::string_view one) {
+    const std::size_t end = one.find_last_not_of("0123456789");
+    return end == one.npos || end + 1 == one.size() ? std::string_view{} : one.substr(0, end + 1);
+  };
+  for (std::size_t at = name.find('-'); at != name.npos; at = name.find('-', at + 1)) {
+    const std::string_view a = name.substr(0, at), b = name.substr(at + 1);
+    if (a != b && !stem(a).empty() && stem(a) == stem(b)) return std::pair(a, b);
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> hosts_in(std::string_view cell) {
   static const re2::RE2 kBetween(R"(\s*(?:<->|->|\+|,|\s)\s*)"), kCount(R"(\s*\(\d+\)\s*$)"),
       kLast(R"(^(.*?)([A-Za-z]+)\d+$)");
@@ -162,6 +175,10 @@ std::vector<std::string> hosts_in(std::string_view cell) {
     std::string head, last;
     re2::RE2::FullMatch({word.data(), word.size()}, kLast, &head, &last);
     if (out.empty()) before = head, stem = last;
+    if (const auto two = pair_in(word)) {
+      out.insert(out.end(), {std::string(two->first), std::string(two->second)});
+      continue;
+    }
     const bool rest = !out.empty() && head.empty() && !last.empty() && last == stem;
     out.push_back(rest ? before + std::string(word) : std::string(word));
   }
@@ -373,8 +390,8 @@ class RateTable {
     if (names == 0 || numbers == 0 || numbers > 16) return false;
     Parts hosts;
     for (std::size_t i = 0; i < names; ++i)
-      if (may_be_asked(cells[i]))
-        hosts.push_back({RatePart::Kind::host, std::string(cells[i]), {}});
+      for (const std::string& host : hosts_in(cells[i]))
+        hosts.push_back({RatePart::Kind::host, host, {}});
     for (std::size_t i = names; i < cells.size(); ++i) {
       const auto rate = rate_in(cells[i]);
       if (!rate) return false;
