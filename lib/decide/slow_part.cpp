@@ -19,6 +19,9 @@ bool came_with(const Walk& w, const Finding& f, const Finding& slow) {
     return a.begin && *a.begin <= to && (!a.end || *a.end >= *slow.start);
   });
   if (lasted) return true;
+  // Unequal work stays so; its lines are samples.
+  if (f.traits.has(Trait::unequal_work))
+    return f.start && *f.start <= to && f.end.value_or(*f.start) >= *slow.start;
   std::vector<Nanoseconds> times = line_of(f).times;
   if (times.empty() && f.start) times.push_back(*f.start);
   // What stays so until it is changed back began shortly before.

@@ -317,6 +317,23 @@ std::optional<Answer> slow_requests(Walk& w) {
   return taken(slow.front()->why);
 }
 
+// What the job says again and again of what it writes to, while its saves are long.
+const Finding* trouble_with_saves(const Walk& w, const Finding& saves) {
+  constexpr std::uint64_t kOften = 3;
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != Analysis::classify || f.hearsay || f.count < kOften || !f.start ||
+        !rules::made_longer_by(rules::StepPart::checkpoint, f.symptom) ||
+        (f.outcome != Outcome::fired && !line_of(f).steps_after))
+      continue;
+    if ((saves.start && f.end.value_or(*f.start) < *saves.start) ||
+        (saves.end && *f.start > *saves.end))
+      continue;
+    if (out == nullptr || f.count > out->count) out = &f;
+  }
+  return out;
+}
+
 // Only the saves of checkpoints became longer: what they are written to is slow.
 std::optional<Answer> slow_saves(Walk& w) {
   const auto saves = std::ranges::find_if(w.incident.findings, [](const Finding& f) {
@@ -342,13 +359,19 @@ std::optional<Answer> slow_saves(Walk& w) {
   };
   const bool named =
       servers.size() == 1 && (!often || std::ranges::any_of(w.incident.findings, tells_of_trouble));
-  v.action = named ? Action::repair : Action::mitigate;
+  const Finding* trouble = trouble_with_saves(w, *saves);
+  v.action = named || trouble != nullptr ? Action::repair : Action::mitigate;
   v.precision = named ? Precision::exact : Precision::candidates;
   v.symptom = saves->symptom;
   if (named) target(v, {SubjectKind::host, servers.front()}, saves->confidence, {saves->id});
   target(v, {SubjectKind::storage, "checkpoints"}, saves->confidence, {saves->id});
   v.summary = say(Phrase::slow_by_saves, saves->why, price(*saves),
                   named ? std::string(servers.front()) : std::string());
+  if (trouble != nullptr) {
+    v.targets.back().because.push_back(trouble->id);
+    v.summary += say(Phrase::in_the_same_time, inside(trouble->title)) + in_its_words(*trouble);
+    if (!trouble->advice.empty()) next(v, NextKind::plan, trouble->advice);
+  }
   next(v, NextKind::plan, rules::relief(rules::StepPart::checkpoint));
   return taken(saves->why);
 }

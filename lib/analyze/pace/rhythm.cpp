@@ -52,6 +52,15 @@ double unlike(std::vector<double> distances) {
   return distances[distances.size() * 8 / 10];
 }
 
+// Where steps are even, both are alike: then people choose round numbers.
+bool of_the_clock(double by_clock, double by_count, const Rhythm& r) {
+  constexpr Nanoseconds kJitter = 5 * kSecond;
+  if (by_clock > kAlike || by_count > kAlike) return by_clock < by_count;
+  const Nanoseconds off = std::abs(r.every - (r.every + kMinute / 2) / kMinute * kMinute);
+  const bool minutes = r.every >= kMinute && off <= kJitter, round = r.steps % 10 == 0;
+  return minutes != round ? minutes : by_clock < by_count;
+}
+
 }  // namespace
 
 std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
@@ -93,12 +102,12 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
     return std::nullopt;
   const double by_clock = unlike(apart), by_count = unlike(counts);
   if (std::min(by_clock, by_count) > kAlike) return std::nullopt;
-  out.by_clock = by_clock < by_count;
+  out.every = static_cast<Nanoseconds>(median_of(std::vector(apart)));
+  out.steps = static_cast<std::int64_t>(median_of(std::vector(counts)));
+  out.by_clock = of_the_clock(by_clock, by_count, out);
   if (!out.by_clock && out.share < kLeastShareOfProgram) return std::nullopt;
   out.level_ms = median_of(std::move(slow));
   out.factor = out.level_ms / usual;
-  out.every = static_cast<Nanoseconds>(median_of(std::move(apart)));
-  out.steps = static_cast<std::int64_t>(median_of(std::move(counts)));
   out.lasts = static_cast<Nanoseconds>(median_of(std::move(lasts)));
   out.first = bursts.front().first;
   out.last = bursts.back().last;

@@ -186,6 +186,25 @@ Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
+// Lines of a Trainer that print a step's time and no number of it are counted.
+class CountedSteps final : public Kept {
+ public:
+  std::int64_t next() { return count_++; }
+  void finish(Reading&) override {}
+
+ private:
+  std::int64_t count_ = 0;
+};
+
+std::optional<double> step_seconds(std::string_view text) {
+  bool odd = false;
+  for (const std::string_view key :
+       {"'step_time':", "'step_s':", "'step_time_s':", "'sec_per_step':", "'iter_time':"})
+    if (const auto value = text_after(text, key, ","))
+      return printed_number(value->substr(0, value->find('}')), odd);
+  return std::nullopt;
+}
+
 Outcome read_huggingface(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   if (!contains(text, "'learning_rate'") && !contains(text, "'epoch'")) return {};
@@ -193,6 +212,10 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   for (const std::string_view key :
        {"'step':", "'global_step':"})  // what a program's own logger adds
     if (!row.iteration) row.iteration = whole(text_after(text, key, ","));
+  if (const auto seconds = step_seconds(text)) {
+    row.iteration_ms = *seconds * 1e3;
+    if (!row.iteration) row.iteration = reading.keep<CountedSteps>().next();
+  }
   if (const auto loss = text_after(text, "'loss':", ","))
     row.loss = printed_number(*loss, row.loss_nan);
   if (const auto norm = text_after(text, "'grad_norm':", ","))
