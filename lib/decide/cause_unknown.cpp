@@ -1,7 +1,9 @@
 // Nobody knows: what is known is quoted, and what would tell is asked for.
 #include <algorithm>
+#include <set>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -19,6 +21,28 @@ bool machines_at_work(const Walk& w) {
                               Trait::store_lost, Trait::launcher_failed, Trait::process_end,
                               Trait::nonzero_exit});
   });
+}
+
+// The few machines between which connections of the fabric broke: one of them, a cable or a switch
+// between them is at fault, and no other machine need be asked.
+void ends_of_broken_links(Walk& w) {
+  std::set<Host> ends;
+  std::vector<std::string> because;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != Analysis::classify || f.outcome != Outcome::fired ||
+        f.role != Role::cascade || f.symptom != Symptom::infiniband_error)
+      continue;
+    ends.insert(f.hosts.begin(), f.hosts.end());
+    because.push_back(f.id);
+  }
+  if (ends.size() != 2 || w.incident.hosts <= 2 * ends.size() ||
+      !std::ranges::all_of(ends, [&](const Host& host) { return w.incident.of_job(host); }))
+    return;
+  for (const Host& host : ends)
+    target(w.verdict, {SubjectKind::host, host}, confidence::kEndUnexplained, because);
+  w.verdict.summary +=
+      say(Phrase::links_broke_between, std::string(*ends.begin()), std::string(*ends.rbegin()));
+  check(w.verdict, {ends.begin(), ends.end()});
 }
 
 }  // namespace
@@ -45,6 +69,7 @@ Answer not_enough_evidence(Walk& w) {
         v.symptom = f.symptom;
     v.summary = leads.empty() ? say(Phrase::crashed_no_cause) : say(Phrase::crashed_nothing_proven);
     if (leads.empty() && at_work) v.request = say(Phrase::request_stop_time_checks);
+    ends_of_broken_links(w);
     if (w.incident.uses_gpus && at_work) next(v, NextKind::plan, say(Phrase::stop_time_checks));
     for (const Finding& f : w.incident.findings)
       if (f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out &&

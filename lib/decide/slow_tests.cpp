@@ -120,6 +120,42 @@ Answer group_measured(Walk& w, const std::vector<const Finding*>& group,
   return taken(group.front()->title);
 }
 
+// What a machine shows of a link or device of its own that is slower than it ought to be.
+const Finding* own_word(const Walk& w, const Host& host) {
+  const auto at = std::ranges::find_if(w.incident.findings, [&](const Finding& f) {
+    if (f.outcome != Outcome::fired || f.hosts.size() != 1 || f.hosts.front() != host) return false;
+    const auto* setting = std::get_if<SettingFacts>(&f.facts);
+    return f.traits.has(Trait::below_rate) || f.analysis == Analysis::port_counters ||
+           (setting != nullptr && setting->slows && setting->of_part());
+  });
+  return at == w.incident.findings.end() ? nullptr : &*at;
+}
+
+// Of machines that a test does not tell apart, the one that shows a slow part of its own.
+std::optional<Answer> one_of_group(Walk& w, const std::vector<const Finding*>& group,
+                                   const std::vector<Host>& hosts) {
+  const Host* whose = nullptr;
+  for (const Host& host : hosts)
+    if (own_word(w, host) != nullptr) {
+      if (whose != nullptr) return std::nullopt;
+      whose = &host;
+    }
+  if (whose == nullptr || !w.incident.of_job(*whose) || contradicted(w, *whose))
+    return std::nullopt;
+  const Finding& word = *own_word(w, *whose);
+  Verdict& v = w.verdict;
+  v.action = Action::isolate;
+  v.precision = Precision::exact;
+  std::vector<std::string> because = ids(group);
+  because.insert(because.begin(), word.id);
+  target(v, {SubjectKind::host, *whose}, confidence::kSettingSlows, because);
+  v.summary = say(Phrase::one_of_measured_slow, list(hosts), in_its_words(*group.front())) +
+              say(Phrase::and_its_own_word, std::string(*whose),
+                  word.why.empty() ? inside(word.title) : word.why);
+  drain(w, *whose, kSlowsJob);
+  return taken(word.title);
+}
+
 }  // namespace
 
 std::optional<Answer> slow_in_tests(Walk& w) {
@@ -137,9 +173,10 @@ std::optional<Answer> slow_in_tests(Walk& w) {
     out = switch_measured(w, first);
   else if (const std::vector<Host> hosts = machines_of(w, found);
            hosts.size() > 1 || first.outcome != Outcome::fired ||
-           first.traits.has(Trait::not_of_host))
-    out = group_measured(w, found, hosts);
-  else if (first.host && w.incident.of_job(*first.host) && !contradicted(w, *first.host))
+           first.traits.has(Trait::not_of_host)) {
+    out = one_of_group(w, found, hosts);
+    if (!out) out = group_measured(w, found, hosts);
+  } else if (first.host && w.incident.of_job(*first.host) && !contradicted(w, *first.host))
     out = machine_measured(w, first);
   if (!out) return out;
   for (const Finding& f : w.incident.findings)

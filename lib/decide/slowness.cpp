@@ -417,6 +417,20 @@ std::optional<Answer> slow_for_a_cause(Walk& w, std::span<const Finding* const> 
   return slow.empty() ? slow_saves(w) : std::nullopt;
 }
 
+// Slow now and again, at equal distances.
+Answer slow_in_rhythm(Walk& w, const Finding& f) {
+  Verdict& v = w.verdict;
+  if (ended_well(w)) return ruled_out(f.why);
+  const bool clock = slow_of(f).rhythm == SlowRhythm::clock;
+  v.action = Action::mitigate;
+  v.precision = Precision::candidates;
+  v.summary =
+      say(Phrase::slow_in_rhythm, f.why, price(f), clock ? std::string("timer") : std::string());
+  target(v, {SubjectKind::job, "job"}, f.confidence, {f.id});
+  next(v, NextKind::plan, say(clock ? Phrase::find_the_timer : Phrase::find_the_interval));
+  return taken(f.why);
+}
+
 }  // namespace
 
 // Whoever ends a job that is slow answers that, as with one that stands.
@@ -481,17 +495,7 @@ Answer slow_job(Walk& w) {
     v.summary = say(Phrase::slow_and_over, factor, lasted(f), price(f));
     return taken(f.why);
   }
-  if (slow_of(f).rhythm != SlowRhythm::none) {
-    if (ended_well(w)) return ruled_out(f.why);
-    const bool clock = slow_of(f).rhythm == SlowRhythm::clock;
-    v.action = Action::mitigate;
-    v.precision = Precision::candidates;
-    v.summary =
-        say(Phrase::slow_in_rhythm, f.why, price(f), clock ? std::string("timer") : std::string());
-    target(v, {SubjectKind::job, "job"}, f.confidence, {f.id});
-    next(v, NextKind::plan, say(clock ? Phrase::find_the_timer : Phrase::find_the_interval));
-    return taken(f.why);
-  }
+  if (slow_of(f).rhythm != SlowRhythm::none) return slow_in_rhythm(w, f);
   if (f.subject.kind == SubjectKind::job) {
     if (!over)
       if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);

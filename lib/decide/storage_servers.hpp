@@ -1,4 +1,5 @@
-// What a server of files reports of its own disks is a fault of the storage that all machines share.
+// What a server of files reports of its own disks is a fault of the storage that all machines
+// share.
 #pragma once
 
 #include "decide/case.hpp"

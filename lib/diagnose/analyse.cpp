@@ -63,6 +63,18 @@ std::vector<Finding> divergence_of(const store::Database& db, const analyze::Fac
   return out;
 }
 
+// Stretches of slow steps; where there are none, those that come again and again.
+std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pace,
+                                    const analyze::OutlierReport& outliers,
+                                    std::span<const Finding> all) {
+  std::vector<Finding> out =
+      analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
+  if (std::ranges::none_of(out, [](const Finding& f) { return f.outcome == Outcome::fired; }))
+    if (const auto rhythm = analyze::rhythm_of(pace.steps))
+      out = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incident,
@@ -129,13 +141,8 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
       keep(Analysis::what_if, analyze::what_if_findings(facts, topology, pace.steps, pace.report,
                                                         pace.iterations, pace.series)));
   // A pace that was counted from calls is no news before there is enough of it.
-  const auto fired = [](const Finding& f) { return f.outcome == Outcome::fired; };
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) {
-    std::vector<Finding> slow =
-        analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
-    if (const auto rhythm = analyze::rhythm_of(pace.steps);
-        rhythm && std::ranges::none_of(slow, fired))
-      slow = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
+    std::vector<Finding> slow = slow_stretches(facts, pace, outliers, all);
     note_more_work(db, facts, slow);
     CULPRIT_CHECK(keep(Analysis::shared_change, analyze::shared_changes(facts, slow, load)));
     CULPRIT_CHECK(keep(Analysis::slow, std::move(slow)));

@@ -262,5 +262,43 @@ TEST(Slow, AnEvenJobRulesItOutAndAShortLogProvesNothing) {
   EXPECT_EQ(found[0].outcome, Outcome::not_enough_evidence);
 }
 
+// A kernel's word for errors that were repaired, `count` lines a minute of one machine.
+Finding repaired(Facts& facts, const std::string& host, Nanoseconds from, Nanoseconds to,
+                 std::uint64_t count) {
+  Finding f;
+  f.id = "classify/host_mem_correctable/host/" + host;
+  f.analysis = Analysis::classify;
+  f.event_class = "host_mem_correctable";
+  f.role = Role::confirmation;
+  f.symptom = Symptom::none;
+  f.host = Host(host);
+  f.hosts = {Host(host)};
+  f.start = from;
+  f.end = to;
+  f.traits.add(Trait::in_storms);
+  for (Nanoseconds t = from; t < to; t += kMinute) {
+    EventRow e;
+    e.event_class = f.event_class;
+    e.host = Host(host);
+    e.time_ns = t;
+    e.count = count;
+    facts.events.push_back(e);
+  }
+  return f;
+}
+
+TEST(SlowJob, AStormOfRepairedErrorsNamesItsMachine) {
+  Facts facts = job(8, 1);
+  const JobSteps s = steps(2000, 1000, 2000);
+  const Nanoseconds begin = kBegin + 1000 * kSecond;
+  std::vector<Finding> storm{repaired(facts, "node-3", begin, begin + 20 * kMinute, 12)};
+  const auto found = slow_findings(facts, s, pace(s), {}, {}, storm, {});
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front().host, Host("node-3"));
+  Facts quiet = job(8, 1);
+  const std::vector<Finding> few{repaired(quiet, "node-3", begin, begin + 20 * kMinute, 1)};
+  EXPECT_FALSE(slow_findings(quiet, s, pace(s), {}, {}, few, {}).front().host);
+}
+
 }  // namespace
 }  // namespace culprit::analyze

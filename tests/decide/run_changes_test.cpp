@@ -50,6 +50,27 @@ Verdict verdict_of(std::vector<Finding> findings) {
   return decide::decide(c);
 }
 
+// Twice the sequence takes twice the time: nothing is slow. A tenth more does not explain it.
+TEST(RunChanges, LongerSequencesTakeLongerSteps) {
+  Finding longer = changed("seq_length", {"memory", "unequal load"});
+  auto& facts = std::get<ChangeFacts>(longer.facts);
+  facts.label = "sequence length";
+  facts.work = 1.6;
+  EXPECT_EQ(verdict_of({slow_stretch(0, ""), longer}).action, Action::none);
+  facts.work = 1.05;
+  EXPECT_EQ(verdict_of({slow_stretch(0, ""), longer}).action, Action::rollback);
+}
+
+// Where nothing else tells why, few changes of which nothing is known are taken back; many are not.
+TEST(RunChanges, UnknownSettingsWhereNothingElseIsKnown) {
+  std::vector<Finding> all{slow_stretch(0, "")};
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(changed("knob_" + std::to_string(i), {}));
+    std::get<ChangeFacts>(all.back().facts).known = false;
+    EXPECT_EQ(verdict_of(all).action, i < 3 ? Action::rollback : Action::investigate);
+  }
+}
+
 TEST(RunChanges, TheGrownPartIsTakenBackWithWhatChangedIt) {
   const Verdict v =
       verdict_of({slow_stretch(0, "data"), changed("num_workers", {"memory", "data"})});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "decide/decide.hpp"
+#include "decide/storage_servers.hpp"
 #include "support/hosts.hpp"
 #include "rules/rule.hpp"
 
@@ -163,6 +164,26 @@ TEST(Surroundings, OfAJobThatDidNotFailNothingIsExplained) {
   EXPECT_FALSE(accuses(c));
   EXPECT_TRUE(std::none_of(v.targets.begin(), v.targets.end(),
                            [](const Target& t) { return t.subject.id == "a1"; }));
+}
+
+// A disk of a file server that failed before ranks stopped, which wait for their data.
+TEST(Surroundings, AServerOfFilesIsTheStorage) {
+  Case c = hung();
+  c.storage_servers = {Host("oss17")};
+  Finding hang = timeout();
+  hang.analysis = Analysis::hang;
+  hang.event_class = "hang/host_stopped";
+  hang.start = hang.end = 100 * kMinute;
+  hang.facts = HangFacts{.wait = WaitKind::data, .waiting = 60};
+  Finding disk =
+      reported("fs_journal_abort", CauseKind::machine, Speaker::machine, "oss17", {100 * kMinute});
+  disk.host = Host("oss17");
+  c.findings = {hang, disk};
+  decide::faults_of_servers(c);
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::repair);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets.front().subject, (Subject{SubjectKind::storage, "oss17"}));
 }
 
 }  // namespace

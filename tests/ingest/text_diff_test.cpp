@@ -31,6 +31,15 @@ TEST(TextDiff, ArgumentsVariablesAndVersions) {
             "change.package.trainer: 1.8.2 -> 1.9.0\nchange.lr:  -> 0.003\n");
 }
 
+// A command that runs others: each option is a setting, and each program that came or went.
+TEST(TextDiff, CommandsAndTheirOptions) {
+  EXPECT_EQ(changes("launch.diff",
+                    "--- launch_a.sh\n+++ launch_b.sh\n@@ -1,2 +1,2 @@\n"
+                    "-srun --mem-bind=local numactl --membind=0 python train.py --lr 1e-4\n"
+                    "+srun python train.py --lr 2e-4\n"),
+            "change.mem_bind: local -> \nchange.membind: 0 -> \nchange.lr: 1e-4 -> 2e-4\n");
+}
+
 TEST(TextDiff, TheOldFormAndOneWithoutHeadings) {
   EXPECT_EQ(changes("args_yesterday_vs_today.diff",
                     "< save_interval ............ 2000\n---\n> save_interval ............ 100\n"),

@@ -25,13 +25,17 @@ bool in_turn(const std::vector<OutputSpan>& files) {
   return files.size() > 1;
 }
 
-// What the logs of several runs of one thing are called alike. The numbers of an address are no
-// run's: each machine wrote one of these.
+// What the logs of several runs of one thing are called alike: "slurm-41.out" and
+// "slurm-41.out.restart1" are. The numbers of an address are no run's: each machine wrote one of
+// these.
 std::string series_of(const std::string& path) {
   static const re2::RE2 kAddress(R"((?:^|[^\d.])(\d{1,3}(?:\.\d{1,3}){3})(?:[^\d]|$))");
   std::string address;
   re2::RE2::PartialMatch(path, kAddress, &address);
-  return name_without_numbers(path) + " " + address;
+  static const re2::RE2 kAgain(R"([._-](?:restart|retry|requeue|resume|rerun|attempt)[._-]?#?$)");
+  std::string name = name_without_numbers(path);
+  re2::RE2::Replace(&name, kAgain, "");
+  return name + " " + address;
 }
 
 // Files in which a process failed.

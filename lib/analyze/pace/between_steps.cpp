@@ -20,7 +20,8 @@ constexpr std::size_t kFewestSteps = 20;
 
 std::optional<BetweenSteps> between_steps(const JobSteps& steps,
                                           std::span<const JobCheckpoint> checkpoints) {
-  if (steps.from_times || steps.reckoned || !steps.from_calls.empty() || steps.size() < kFewestSteps)
+  if (steps.from_times || steps.reckoned || !steps.from_calls.empty() ||
+      steps.size() < kFewestSteps)
     return std::nullopt;
   std::set<std::size_t> saved;  // rows behind which a checkpoint was written
   for (const JobCheckpoint& c : checkpoints)

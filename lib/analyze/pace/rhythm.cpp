@@ -27,12 +27,12 @@ struct SlowBurst {
 // Slow steps that follow each other; one in between that is not belongs to them.
 std::vector<SlowBurst> bursts_of(const JobSteps& steps, const std::vector<std::size_t>& rows,
                                  double usual) {
-  constexpr std::size_t kApart = 2;
+  constexpr std::size_t kBetween = 2;
   std::vector<SlowBurst> out;
   std::size_t last = 0;
   for (std::size_t k = 0; k < rows.size(); ++k) {
     if (steps.ms[rows[k]] < kSlow * usual) continue;
-    if (out.empty() || k > last + kApart)
+    if (out.empty() || k > last + kBetween)
       out.push_back({rows[k], rows[k]});
     else
       out.back().last = rows[k];

@@ -151,9 +151,9 @@ std::vector<JobSetting> job_settings(string_view line) {
     const bool valued = option(words[i]) && !contains(words[i], '=') && i + 1 < words.size() &&
                         !words[i + 1].starts_with("-") && words[i + 1] != "\\";
     const string_view whole =
-        valued ? string_view(words[i].data(), static_cast<std::size_t>(words[i + 1].data() +
-                                                                       words[i + 1].size() -
-                                                                       words[i].data()))
+        valued ? string_view(words[i].data(),
+                             static_cast<std::size_t>(words[i + 1].data() + words[i + 1].size() -
+                                                      words[i].data()))
                : words[i];
     if (option(words[i]) || contains(words[i], '=')) {
       if (const auto one = job_setting(whole)) out.push_back(*one);

@@ -110,13 +110,9 @@ Outcome read_switch_flow_control(const TextLine& line, Reading& reading) {
   return {true};
 }
 
-constexpr std::string_view kSwitchFlowControlWords[] = {"Lossless priorities",
-                                                        "priority-flow-control",
-                                                        "pfc_enable",
-                                                        "service-policy",
-                                                        " pfc ",
-                                                        "qos roce",
-                                                        "lossless"};
+constexpr std::string_view kSwitchFlowControlWords[] = {
+    "Lossless priorities", "priority-flow-control", "pfc_enable", "service-policy",
+    "pfc enable",          "pfc priority",          "qos roce",   "lossless"};
 
 }  // namespace
 

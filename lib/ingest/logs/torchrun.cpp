@@ -233,11 +233,16 @@ Outcome read_debugger_signal(const TextLine& line, Reading& reading) {
 
 // The program's or its agent's own word that the training came to its planned end.
 Outcome read_finished(const TextLine& line, Reading& reading) {
+  // "... requested exit (EXIT_CODE_RESUME_TO_DISAMBIGUATE = 16)": it did not come to its end.
+  static const re2::RE2 kCode(R"(\(EXIT_CODE_\w+ = (\d{1,3})\))");
+  int code = 0;
+  re2::RE2::PartialMatch({line.raw.data(), line.raw.size()}, kCode, &code);
   reading.sink.put(ExitRow{.place = line.place,
                            .time = line.line.prefix.time,
                            .source = "log",
                            .host = line.line.prefix.host,
-                           .rank = line.line.prefix.rank});
+                           .rank = line.line.prefix.rank,
+                           .code = code});
   return {true};
 }
 

@@ -54,7 +54,8 @@ Outcome read_nvlinks(const TextLine& line, Reading& reading) {
   return {reading.keep<NvLinks>().add(found != "<inactive>")};
 }
 
-constexpr std::string_view kNvLinkWords[] = {"<inactive>", " GB/s", " (UUID: GPU-"};
+constexpr std::string_view kNvLinkWords[] = {"<inactive>", "0 GB/s", "1 GB/s",
+                                             "2 GB/s",     "5 GB/s", " (UUID: GPU-"};
 
 }  // namespace
 

@@ -1,0 +1,60 @@
+// Steps that are slow now and again: by the clock, by the count, or at no distance at all.
+#include "analyze/pace/rhythm.hpp"
+
+#include <gtest/gtest.h>
+
+namespace culprit::analyze {
+namespace {
+
+constexpr Nanoseconds kBegin = 1'700'000'000 * kSecond;
+
+// Steps of some two seconds; slow(i, now) tells how many times as long one is.
+template <class Slow>
+JobSteps steps_with(std::size_t n, Slow slow) {
+  JobSteps out;
+  Nanoseconds now = kBegin;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double ms = (2000 + static_cast<double>(i * 7 % 11) * 20) * slow(i, now);
+    now += static_cast<Nanoseconds>(ms * 1e6);
+    out.iteration.push_back(static_cast<std::int64_t>(i) + 1);
+    out.time.push_back(now);
+    out.ms.push_back(ms);
+    out.loss.push_back(2);
+    out.grad_norm.push_back(1);
+    out.not_a_number.push_back(0);
+    out.attempt.push_back(0);
+    out.place.push_back({1, i + 1, i * 50, 0});
+  }
+  return out;
+}
+
+TEST(Rhythm, ATimerBesideTheJob) {
+  const auto found = rhythm_of(steps_with(2000, [](std::size_t, Nanoseconds now) {
+    return (now - kBegin) / kSecond % 600 < 60 && now > kBegin + kMinute ? 2.5 : 1.0;
+  }));
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->by_clock);
+  EXPECT_NEAR(static_cast<double>(found->every) / 1e9, 600, 6);
+  EXPECT_NEAR(found->factor, 2.5, 0.2);
+}
+
+TEST(Rhythm, AnIntervalOfTheProgram) {
+  const auto found = rhythm_of(steps_with(2000, [](std::size_t i, Nanoseconds) {
+    return i % 100 > 93 ? 4.0 : i / 500 % 2 == 0 ? 1.0 : 1.2;
+  }));
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->by_clock);
+  EXPECT_EQ(found->steps, 100);
+}
+
+TEST(Rhythm, NothingAtUnevenDistancesOrOfLittleCost) {
+  EXPECT_FALSE(rhythm_of(steps_with(
+      2000, [](std::size_t i, Nanoseconds) { return i * i * 2654435761u % 97 < 4 ? 3.0 : 1.0; })));
+  EXPECT_FALSE(rhythm_of(
+      steps_with(2000, [](std::size_t i, Nanoseconds) { return i % 200 == 0 ? 2.0 : 1.0; })));
+  EXPECT_FALSE(
+      rhythm_of(steps_with(30, [](std::size_t i, Nanoseconds) { return i % 5 == 0 ? 2.0 : 1.0; })));
+}
+
+}  // namespace
+}  // namespace culprit::analyze

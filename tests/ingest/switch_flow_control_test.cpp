@@ -1,0 +1,54 @@
+// Switches without what RoCE needs, in the ways in which they show it.
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using namespace test;
+
+std::string said(const std::string& text) {
+  std::string out;
+  for (const EventRow& e : read_text(text).events)
+    if (e.event_class == "switch_lossless_lost") out += e.message + "\n";
+  return out;
+}
+
+const std::string kHeading =
+    "Interface    Lossless priorities\n-----------  ---------------------\n";
+
+TEST(SwitchFlowControl, ATableWithoutAnyPriority) {
+  EXPECT_EQ(said(kHeading + "Ethernet0\nEthernet8    N/A\n"),
+            "flow control: no lossless priority on any of 2 ports\n");
+  EXPECT_EQ(said(kHeading + "Ethernet0    3\nEthernet8\n"), "");
+  EXPECT_EQ(said(kHeading), "");
+}
+
+TEST(SwitchFlowControl, TakenOutAndNotMoved) {
+  EXPECT_EQ(said(" interface Ethernet1/14\n-  priority-flow-control mode on\n   no shutdown\n"),
+            "flow control: taken out of the configuration: priority-flow-control mode on\n");
+  EXPECT_EQ(said("-  priority-flow-control mode on\n+  priority-flow-control mode on\n"), "");
+  EXPECT_EQ(said("+  priority-flow-control mode on\n"), "");
+}
+
+TEST(SwitchFlowControl, OffOnAllPorts) {
+  EXPECT_EQ(said("Ethernet0..252: dscp_to_tc_map=AZURE   pfc_enable=(none)\n"),
+            "flow control: PFC is enabled on no port\n");
+  EXPECT_EQ(said("Ethernet0: pfc_enable=(none)\nEthernet4: pfc_enable=3,4\n"), "");
+}
+
+// Links of NVLink as nvidia-smi prints them, GPU by GPU.
+TEST(NvLinks, CountsThoseThatAreUp) {
+  const Rows rows = read_text(
+      "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-aaaa-bbbb-cccc-1234567890ab)\n"
+      "\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n"
+      "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-00000001-aaaa-bbbb-cccc-1234567890ab)\n"
+      "\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n");
+  std::string out;
+  for (const ConfigRow& c : rows.configs)
+    if (c.name.starts_with("gpu.nvlinks")) out += c.name + "=" + c.value + " ";
+  EXPECT_EQ(out, "gpu.nvlinks[0]=1 gpu.nvlinks[1]=2 ");
+  EXPECT_TRUE(read_text("\t Link 0: <inactive>\n").configs.empty());
+}
+
+}  // namespace
+}  // namespace culprit::ingest
