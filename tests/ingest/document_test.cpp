@@ -1,11 +1,13 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/record_text.hpp"
+#include "ingest/engine/scan.hpp"
 
 #include "kit.hpp"
 
 namespace culprit::ingest {
 namespace {
 
+using namespace std::string_literals;
 using test::Folder;
 
 test::Rows error_json(const std::string& bytes) {
@@ -197,6 +199,43 @@ TEST(Detect, NoTwoDocumentsClaimOneHead) {
     }
   }
   EXPECT_EQ(found, want.size());
+}
+
+// A word that is told absent without a search is absent.
+TEST(Head, TellsWordsAsASearchDoes) {
+  const std::string text =
+      "Name:\tpython3\r\nRANK=3\n\xC3\xA9t\xC3\xA9 [rank0]: \x1b[31mNVRM: Xid\n\0Filesystem |"s;
+  const Head head{"x", text, true};
+  for (std::size_t at = 0; at < text.size(); ++at)
+    for (std::size_t length = 1; length <= 6; ++length) {
+      const std::string word = text.substr(at, length);
+      EXPECT_TRUE(head.has(word)) << word;
+      if (length > 1) { EXPECT_EQ(head.mentions(word), mentions(text, word)) << word; }
+    }
+  EXPECT_TRUE(head.mentions("nvrm"));
+  EXPECT_TRUE(head.has_any({"absent", "Xid"}));
+  EXPECT_FALSE(head.has("nvrm"));
+  EXPECT_FALSE(head.has("Rank="));
+  EXPECT_FALSE(head.has_any({"rank1", "File|"}));
+  EXPECT_EQ(head.index().newlines(), 3);
+  EXPECT_EQ(Head{}.index().newlines(), 0);
+}
+
+// Frames are told by hand where they are plain, and by a pattern where they are not.
+TEST(Detect, FramesOfStacks) {
+  const auto format_of = [](const std::string& frame) {
+    std::string text;
+    for (int i = 0; i < 8; ++i) text += frame + "\n";
+    return std::string(detect({"out.txt", text, true}).format);
+  };
+  for (const char* frame :
+       {"    wait (threading.py:320)", "    wait (a (b) c.py:3)", "      x (y)",
+        "#3  0x00007f4112345678 in poll ()", "#12 0xdeadbeef in f ()", "#0  main (a=1) at x.c:3"})
+    EXPECT_EQ(format_of(frame), "stack-dump") << frame;
+  for (const char* frame : {"   wait (threading.py:320)", "    wait (threading.py:320) ", "    (x)",
+                            "    wait (a) b)", "    wait (a ((b)) c)", "#3 0x1234 in poll ()",
+                            "# 0x00007f4112345678", "#30x00007f4112345678", "    \xFF (x)"})
+    EXPECT_NE(format_of(frame), "stack-dump") << frame;
 }
 
 }  // namespace

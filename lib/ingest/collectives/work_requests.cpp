@@ -173,7 +173,10 @@ bool sniff_work_requests(const Head& head) {
     });
     return counters_named(seen);
   }
-  CsvCursor cells(first, separator_of(first));
+  constexpr std::ptrdiff_t kFewest = 4;  // separators between the columns that are needed
+  const char separator = separator_of(first);
+  if (std::ranges::count(first, separator) < kFewest) return false;
+  CsvCursor cells(first, separator);
   for (CsvCell cell; cells.more() && cells.next(cell);)
     seen.insert(meaning_of_counter(cell.text).column);
   return counters_named(seen);

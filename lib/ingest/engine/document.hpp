@@ -2,9 +2,11 @@
 // a file can be known to be from its head.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,43 +16,31 @@
 
 namespace culprit::ingest {
 
-// Which pairs of neighbouring bytes a text has. Nearly every word that is not in it has a pair that
-// is not in it either, and is told absent without a search.
-class BytePairs {
+// What some ninety formats ask of one head, found in one pass: how many lines it has, and which
+// pairs of neighbouring bytes, letters in any case. Nearly every word that is not in it has a pair
+// that is not in it either, and is told absent without a search.
+class HeadIndex {
  public:
-  explicit BytePairs(std::string_view text) {
-    for (std::size_t i = 1; i < text.size(); ++i) {
-      const std::uint32_t at = pair(text, i);
-      bits_[at >> 6] |= std::uint64_t{1} << (at & 63);
-    }
-  }
-  bool may_have(std::string_view word) const {
-    for (std::size_t i = 1; i < word.size(); ++i) {
-      const std::uint32_t at = pair(word, i);
-      if ((bits_[at >> 6] >> (at & 63) & 1) == 0) return false;
-    }
-    return true;
-  }
+  explicit HeadIndex(std::string_view text);
+  bool may_have(std::string_view word) const;
+  std::int64_t newlines() const { return newlines_; }
 
  private:
-  static std::uint32_t pair(std::string_view text, std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i - 1])) << 8 |
-           static_cast<unsigned char>(text[i]);
-  }
-  std::array<std::uint64_t, 1024> bits_{};
+  std::array<bool, 64 * 64> pairs_{};
+  std::int64_t newlines_ = 0;
 };
 
 struct Head {
   std::string_view path;
   std::string_view bytes;                               // the first 64 KiB at most
   bool whole = false;                                   // bytes is all there is
-  mutable std::shared_ptr<const BytePairs> pairs = {};  // made at the first question
+  mutable std::shared_ptr<const HeadIndex> known = {};  // made at the first question
 
-  // Some ninety formats ask for words of their own in one head.
-  bool has(std::string_view word) const {
-    if (!pairs) pairs = std::make_shared<const BytePairs>(bytes);
-    return pairs->may_have(word) && bytes.find(word) != std::string_view::npos;
-  }
+  const HeadIndex& index() const;
+  bool has(std::string_view word) const;
+  // In letters of any case; the word is in small ones.
+  bool mentions(std::string_view word) const;
+  bool has_any(std::initializer_list<std::string_view> words) const;
   std::string_view base() const {
     return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
   }
@@ -73,6 +63,8 @@ inline bool only_objects(const Head& head) {
 class ShareOfLines {
  public:
   ShareOfLines(std::string_view bytes, int percent, std::int64_t at_most);
+  ShareOfLines(const Head& head, int percent, std::int64_t at_most)
+      : percent_(percent), most_(std::min(at_most, head.index().newlines() + 1)) {}
   // One line more. False: no line that follows changes the answer.
   bool take(bool good) {
     ++lines_;

@@ -12,6 +12,7 @@
 #include "ingest/engine/recogniser.hpp"
 #include "line/header_layout.hpp"
 #include "line/trimmed.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
@@ -184,7 +185,7 @@ CommandHeading command_heading(std::string_view raw) {
       re2::RE2::FullMatch(piece, kPrompt, &name, &rest) && machine(name) && command(rest))
     return {name, false};
   // The first lines of every text are asked.
-  const bool may_be_marked = text.find_first_of("#=->*$") == 0;
+  const bool may_be_marked = !text.empty() && contains(std::string_view("#=->*$"), text[0]);
   if (may_be_marked && re2::RE2::FullMatch(piece, kController, &name) && machine(name))
     return {name, false};
   const bool marked = may_be_marked && re2::RE2::FullMatch(piece, kMarked, &name, &rest);

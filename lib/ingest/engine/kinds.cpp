@@ -2,6 +2,7 @@
 // means something in nvidia-smi's output only); texts in which a rule's words mean nothing at all
 // (stack dumps, metrics, source code) are recognised so that nobody is accused by a function name.
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cctype>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/record_text.hpp"
+#include "ingest/engine/scan.hpp"
 #include "line/line.hpp"
 #include "line/wrapper.hpp"
 
@@ -42,7 +44,7 @@ std::string_view first_text_of(const Head& head) {
 
 template <class Accept>
 bool share_of_lines(const Head& head, int percent, Accept accept, int at_most = 64) {
-  ShareOfLines share(head.bytes, percent, at_most);
+  ShareOfLines share(head, percent, at_most);
   std::string_view rest = head.bytes;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
@@ -71,17 +73,18 @@ bool fabric_manager(const Head& head) {
   static const re2::RE2 kLine(
       R"(\[[A-Z][a-z]{2} \d\d \d{4} \d\d:\d\d:\d\d\] \[(?:INFO|ERROR|WARNING|DEBUG|CRITICAL)\] \[tid \d+\])");
   return head.base().find("fabricmanager") != std::string_view::npos ||
-         re2::RE2::PartialMatch(
-             re2::StringPiece(head.bytes.data(), std::min<std::size_t>(head.bytes.size(), 8192)),
-             kLine);
+         (head.has("] [tid ") &&
+          re2::RE2::PartialMatch(
+              re2::StringPiece(head.bytes.data(), std::min<std::size_t>(head.bytes.size(), 8192)),
+              kLine));
 }
 
 bool ipmi_sel(const Head& head) {
   static const re2::RE2 kLine(
       R"(^\s*[0-9a-f]+\s*\|\s*(?:\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2}-\d\d-\d{4}|Pre-Init)\s*\|)");
-  return share_of_lines(head, 60, [](std::string_view text) {
-    return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLine);
-  });
+  return head.has("|") && share_of_lines(head, 60, [](std::string_view text) {
+           return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLine);
+         });
 }
 
 // The whole of `nvidia-smi -q`, or what somebody cut out of it.
@@ -119,8 +122,31 @@ bool kubectl_describe(const Head& head) {
          starts(first_text_of(head), "LAST SEEN") || events_table(head);
 }
 
+// Most lines of dumps are frames, "    wait (threading.py:320)" and "#3  0x00007f41 in ...": told
+// without the pattern.
+bool plain_frame(std::string_view text) {
+  constexpr std::size_t kIndent = 4, kFewestDigits = 8;
+  if (text.starts_with('#')) {
+    const std::size_t number = text.find_first_not_of("0123456789", 1);
+    const std::size_t address = text.find_first_not_of(' ', number);
+    return number != std::string_view::npos && number > 1 && address != std::string_view::npos &&
+           address > number && text.substr(address).starts_with("0x") &&
+           text.substr(address + 2, kFewestDigits).size() == kFewestDigits &&
+           text.find_first_not_of("0123456789abcdef", address + 2) >= address + 2 + kFewestDigits;
+  }
+  if (!text.starts_with("    ") || !text.ends_with(')')) return false;
+  const std::size_t name = text.find_first_not_of(' '), open = text.rfind(" (");
+  return open != std::string_view::npos && open > name && name >= kIndent && text[name] > ' ' &&
+         text.find(')', open) + 1 == text.size() && text.find('(', open + 2) == text.npos &&
+         std::ranges::all_of(text, [](char c) { return c > 0; });
+}
+
 // A line of a stack dump, be it a head, a frame, or what a debugger says before the first.
 bool stack_line(std::string_view text) {
+  text = text.substr(0, 4096);
+  // What each of the forms below begins with.
+  if (text.empty() || std::string_view("TCSPe# [UAB=*F").find(text[0]) == text.npos) return false;
+  if (plain_frame(text)) return true;
   static const re2::RE2 kLine(
       R"re(^(?:)re"
       R"re(Thread (?:\d+(?:\.\d+)? \((?:Thread 0x|LWP \d+|process \d+)|(?:0x[0-9A-Fa-f]+|\d+) \((?:idle|active)))re"
@@ -131,8 +157,7 @@ bool stack_line(std::string_view text) {
       R"re(|=== Rank \d+: http|  <no Python frame>$)re"
       R"re(|[* ] thread #\d+|  [* ] frame #\d+: 0x|        (?:Arguments|Locals):|Fatal Python error: |Timeout \(\d+:\d\d:\d\d)re"
       R"re())re");
-  return re2::RE2::PartialMatch(
-      re2::StringPiece(text.data(), std::min<std::size_t>(text.size(), 4096)), kLine);
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLine);
 }
 
 // Folders and files that people name after the tool whose output they hold.
@@ -410,18 +435,18 @@ constexpr TextKind kKinds[] = {
 
 bool binary(std::string_view bytes) {
   const std::string_view top = bytes.substr(0, 8192);
+  static constexpr std::array kControl = [] {
+    std::array<bool, 256> out{};
+    for (std::size_t c = 0; c < 32; ++c)
+      out[c] = c != '\t' && c != '\r' && c != '\n' && c != '\x1b';
+    return out;
+  }();
   std::size_t control = 0;
-  std::size_t counted = 0;
-  std::size_t nul_run = 0;
-  for (const char c : top) {
-    const auto u = static_cast<unsigned char>(c);
-    if (u == 0) {
-      ++nul_run;
-      continue;
-    }  // a log cut by a crash and continued holds runs of NULs
-    ++counted;
-    control += u < 32 && c != '\t' && c != '\r' && c != '\n' && c != '\x1b';
-  }
+  for (const char c : top) control += kControl[static_cast<unsigned char>(c)];
+  // A log cut by a crash and continued holds runs of NULs.
+  const auto nul_run = static_cast<std::size_t>(control == 0 ? 0 : std::ranges::count(top, '\0'));
+  control -= nul_run;
+  const std::size_t counted = top.size() - nul_run;
   if (counted == 0) return !top.empty() && bytes.find_first_not_of('\0') == std::string_view::npos;
   if (top.size() >= 4) {
     static constexpr std::string_view kMagic[] = {std::string_view("\x7f"
@@ -470,6 +495,50 @@ constexpr const Document* kDocuments[] = {
     &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates, &kTextDiff,
     &kCloudwatchJson, &kJobConfig,          &kNsysExport};
 }  // namespace
+
+// Of each byte one of 64 classes: letters whatever their case, digits and marks.
+static constexpr std::array kClasses = [] {
+  std::array<std::uint16_t, 256> out{};
+  for (unsigned c = 0; c < 256; ++c)
+    out[c] = static_cast<std::uint16_t>((c & 0x1f) | (c & 0x40) >> 1);
+  return out;
+}();
+static unsigned class_of(char c) { return kClasses[static_cast<unsigned char>(c)]; }
+
+HeadIndex::HeadIndex(std::string_view text)
+    : newlines_(static_cast<std::int64_t>(count_newlines(text))) {
+  if (text.empty()) return;
+  unsigned before = class_of(text[0]) << 6;
+  const auto see = [&](char c) {
+    const unsigned here = class_of(c);
+    pairs_[before + here] = true;
+    before = here << 6;
+  };
+  std::size_t at = 1;
+  for (; at + 4 <= text.size(); at += 4)
+    see(text[at]), see(text[at + 1]), see(text[at + 2]), see(text[at + 3]);
+  for (; at < text.size(); ++at) see(text[at]);
+}
+
+bool HeadIndex::may_have(std::string_view word) const {
+  for (std::size_t i = 1; i < word.size(); ++i)
+    if (!pairs_[class_of(word[i - 1]) << 6 | class_of(word[i])]) return false;
+  return true;
+}
+
+const HeadIndex& Head::index() const {
+  if (!known) known = std::make_shared<const HeadIndex>(bytes);
+  return *known;
+}
+bool Head::has(std::string_view word) const {
+  return index().may_have(word) && bytes.find(word) != std::string_view::npos;
+}
+bool Head::mentions(std::string_view word) const {
+  return index().may_have(word) && ingest::mentions(bytes, word);
+}
+bool Head::has_any(std::initializer_list<std::string_view> words) const {
+  return std::ranges::any_of(words, [&](std::string_view word) { return has(word); });
+}
 
 std::span<const Document* const> documents() { return kDocuments; }
 std::span<const RecordText* const> record_texts() { return kRecordTexts; }

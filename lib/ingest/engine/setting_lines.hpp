@@ -17,7 +17,7 @@ inline constexpr std::size_t kSettingsPerFile = 20'000;
 // head cuts are left out.
 template <class Accept>
 bool setting_share(const Head& head, int percent, Accept accept) {
-  ShareOfLines share(head.bytes, percent, 256);
+  ShareOfLines share(head, percent, 256);
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
     if (trimmed(line).empty() || (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
       return true;

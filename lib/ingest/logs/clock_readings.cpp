@@ -13,6 +13,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/scan.hpp"
 #include "line/trimmed.hpp"
 #include "model/median.hpp"
 
@@ -101,6 +102,10 @@ Outcome read_clock_line(const TextLine& line, Reading& reading) {
 bool clock_readings(const Head& head) {
   constexpr std::size_t kShare = 3;  // one of so many lines: other answers of the machines between
   if (head.bytes.size() > (1u << 16) && !head.whole) return false;
+  const auto told = [&](std::string_view word) {
+    return mentions(head.path, word) || head.mentions(word);
+  };
+  if (!told("date") && !told("clock") && !told("chrony") && !told("ntp")) return false;
   // "last seen" and "started at" are lists of moments, too.
   static const re2::RE2 kAsked(
       R"((?i)\bdate\b|(?:^|[/_. -])date[_.-]|clock|chrony|\bntp|timedatectl|hwclock)");

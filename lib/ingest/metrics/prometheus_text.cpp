@@ -381,6 +381,8 @@ bool sniff_prometheus_text(const Head& head) {
   const bool named = head.base().ends_with(".prom") || contains(head.base(), "metrics");
   // Without comments: lines of a series and a number, and at least one with labels, since "name
   // number" is said by many.
+  const bool may_be_typed = head.has_any({"# TYPE ", "# HELP "});
+  if (!may_be_typed && !head.has("=\"") && !head.base().ends_with(".prom")) return false;
   int lines = 0, samples = 0, labelled = 0, typed = 0;
   for (std::string_view rest = top; !rest.empty() && lines < 64;) {
     const std::size_t end = rest.find('\n');
@@ -390,6 +392,8 @@ bool sniff_prometheus_text(const Head& head) {
     if (raw.empty()) continue;
     typed += raw.starts_with("# TYPE ") || raw.starts_with("# HELP ");
     if (raw[0] == '#') continue;
+    constexpr int kMostOthers = 6;  // of 64 lines a tenth
+    if (!may_be_typed && lines - samples > kMostOthers) return false;
     ++lines;
     const std::size_t key = key_end(raw);
     if (key == 0 || key >= raw.size() || !blank(raw[key])) continue;

@@ -297,6 +297,7 @@ bool sniff_smi_dmon(const Head& head) {
     if (raw.empty()) continue;
     ++lines;
     if (raw.size() > 8192) return false;
+    if (raw[0] != '#') continue;  // no header
     metric_words(raw, words);
     Header found;
     if (dmon_header(words, found)) {

@@ -129,7 +129,8 @@ class SysCounters final : public RecordReader {
 };
 
 bool sniff_sys_counters(const Head& head) {
-  ShareOfLines share(head.bytes, 60, 128);
+  if (!head.has_any({"/counters/", "/hw_counters/", "/statistics/"})) return false;
+  ShareOfLines share(head, 60, 128);
   int counters = 0;
   bool heading = false;
   for (std::string_view rest = head.bytes; !rest.empty();) {

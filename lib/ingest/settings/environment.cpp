@@ -38,6 +38,7 @@ bool release(const Head& head) {
 bool sniff_environment(const Head& head) {
   if (release(head)) return true;
   if (head.base() == "environ") return false;  // process_file.cpp
+  if (!head.has_any({"PATH", "HOME", "PWD", "NCCL_", "UCX_"})) return false;
   bool shell = false;
   bool rank = false;
   const bool enough = setting_share(head, 80, [&](std::string_view line) {

@@ -4,6 +4,7 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
+#include "ingest/engine/scan.hpp"
 
 namespace culprit::ingest {
 
@@ -17,6 +18,9 @@ struct InventoryColumns {
 InventoryColumns inventory_heading(std::string_view line) {
   InventoryColumns out;
   bool host = false;
+  if (!mentions(line, "host") && !mentions(line, "node") && !mentions(line, "server") &&
+      !mentions(line, "machine"))
+    return out;
   const auto cells = cells_of(line);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string name = lower(cells[i]);

@@ -71,6 +71,7 @@ std::vector<std::string_view> cells(std::string_view line, char separator) {
 // The columns of a header, or nothing when the line is none.
 std::vector<const NetworkColumn*> network_header(std::string_view line, char& separator) {
   for (const char by : {',', '\t', ';'}) {
+    if (line.find(by) == std::string_view::npos) continue;  // one column says nothing
     std::vector<const NetworkColumn*> out;
     bool host = false;
     bool node = false;
@@ -95,8 +96,9 @@ std::string_view first_line(std::string_view bytes) {
   std::string_view found;
   each_text_line(bytes.substr(0, 8192), [&](std::string_view line, std::uint64_t, std::size_t) {
     if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
-    if (found.empty() && !trimmed(line).empty() && trimmed(line).front() != '#')
-      found = trimmed(line);
+    if (const std::string_view text = trimmed(line); !text.empty() && text.front() != '#')
+      found = text;
+    return found.empty();
   });
   return found;
 }

@@ -107,13 +107,15 @@ enum class Form { none, dpkg, rpm, freeze, list };
 Form form_of(const Head& head) {
   Package package;
   if (head.bytes.starts_with("Desired=Unknown/Install") ||
-      setting_share(head, 80, [&](std::string_view line) {
-        return dpkg_line(line, package) && version_like(package.version);
-      }))
+      (head.has_any({"ii ", "hi ", "rc ", "iU ", "iF "}) &&
+       setting_share(head, 80, [&](std::string_view line) {
+         return dpkg_line(line, package) && version_like(package.version);
+       })))
     return Form::dpkg;
-  if (setting_share(head, 80, [&](std::string_view line) { return rpm_line(line, package); }))
+  if (head.has_any({".x86_64", ".noarch", ".aarch64", ".i686"}) &&
+      setting_share(head, 80, [&](std::string_view line) { return rpm_line(line, package); }))
     return Form::rpm;
-  if (setting_share(head, 80, [&](std::string_view line) {
+  if (head.has_any({"==", " @ ", "-e "}) && setting_share(head, 80, [&](std::string_view line) {
         return freeze_line(line, package) || line.starts_with("-e ");
       }))
     return Form::freeze;

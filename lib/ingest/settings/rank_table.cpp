@@ -42,17 +42,17 @@ RankColumns rank_columns(std::string_view heading) {
       {"local_rank", &RankColumns::local}, {"localrank", &RankColumns::local},
       {"pid", &RankColumns::pid}};
   RankColumns out;
-  bool measures = false;
   while (!heading.empty() && (heading.front() == '#' || heading.front() == ' '))
     heading.remove_prefix(1);
-  for (const std::string_view cell : cells_of(heading)) {
+  const auto cells = cells_of(heading);
+  for (const std::string_view cell : cells) {
     if (const auto it = kNames.find(lower(cell));
         it != kNames.end() && out.*(it->second) == RankColumns::kNone)
       out.*(it->second) = out.count;
-    measures = measures || measured(lower(cell));
     ++out.count;
   }
-  if (measures) out.rank = RankColumns::kNone;
+  if (out.known() && std::ranges::any_of(cells, [](auto cell) { return measured(lower(cell)); }))
+    out.rank = RankColumns::kNone;
   return out;
 }
 
@@ -83,7 +83,7 @@ bool sniff_rank_table(const Head& head) {
     const bool cut = !head.whole && offset + line.size() + 1 >= head.bytes.size();
     if (text.empty() || cut) return true;
     if (columns.count == 0) {
-      columns = rank_columns(text);
+      if (mentions(text, "rank")) columns = rank_columns(text);
       return columns.known();
     }
     ++lines;
@@ -118,6 +118,11 @@ std::optional<RankRange> rank_range(std::string_view text) {
       R"((?i)(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6})[ \t:,=>-]+(?:on |host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*))");
   static const re2::RE2 kHostFirst(
       R"((?i)(?:host |node )?([a-z][a-z0-9.-]*\d[a-z0-9.-]*)[ \t:,=>-]+(?:ranks?[ :=]*)?(\d{1,6}) ?(?:-|\.\.|to) ?(\d{1,6}))");
+  // Most lines have a character that none of the patterns takes.
+  const auto fits = [](unsigned char c) {
+    return isalnum(c) || c >= 0x80 || contains(std::string_view(" \t:,=>.-"), static_cast<char>(c));
+  };
+  if (!std::ranges::all_of(text, fits)) return std::nullopt;
   RankRange out;
   if (const std::string_view first = text.substr(0, text.find_first_of(" \t"));
       first.size() < text.size() && shaped_like_address(first)) {
@@ -141,7 +146,9 @@ namespace {
 
 bool sniff_rank_ranges(const Head& head) {
   // CPUs of NUMA nodes, layers of stages and documents of files are listed like that, too.
-  if (!mentions(head.bytes.substr(0, 4096), "rank") && !mentions(head.base(), "rank")) return false;
+  if ((!head.mentions("rank") || !mentions(head.bytes.substr(0, 4096), "rank")) &&
+      !mentions(head.base(), "rank"))
+    return false;
   std::map<std::string, int> hosts;
   std::int64_t size = 0;
   return every_line_fits(head,

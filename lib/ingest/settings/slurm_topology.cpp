@@ -111,11 +111,9 @@ bool sniff_conf(const Head& head) {
   each_text_line(head.bytes.substr(0, 8192),
                  [&](std::string_view line, std::uint64_t, std::size_t) {
                    const std::string_view text = without_comment(line);
-                   if (found || others > 1 || text.empty()) return;
-                   if (starts_record(text))
-                     found = true;
-                   else
-                     ++others;  // the command that printed it
+                   if (text.empty()) return true;
+                   found = starts_record(text);
+                   return !found && ++others <= 1;  // the command that printed it
                  });
   return found;
 }

@@ -52,8 +52,9 @@ bool wanted_parameter(std::string_view key) {
 
 bool sniff_sysctl(const Head& head) {
   std::string_view key, value;
-  return setting_share(head, 80,
-                       [&](std::string_view line) { return split_parameter(line, key, value); });
+  return head.has(" =") && setting_share(head, 80, [&](std::string_view line) {
+           return split_parameter(line, key, value);
+         });
 }
 
 std::string read_sysctl(std::string_view bytes, const MemberRow& member, Reading& reading) {

@@ -168,9 +168,10 @@ bool sniff_versions(const Head& head) {
   bool all = true;
   Version version;
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t) {
-    if (!all || beside_versions(line)) return;
+    if (beside_versions(line)) return true;
     all = version_line(line, version);
     known += !version.setting.empty();
+    return all;
   });
   return all && known >= 3;
 }

@@ -189,7 +189,27 @@ bool each_digest_row(std::string_view bytes, bool whole, DigestColumns& columns,
   return fits && columns.good() && other * kRowsToOther <= rows;
 }
 
+// Whether the first rows have what may be a digest: most texts are told by that.
+bool may_hold_digests(std::string_view bytes) {
+  constexpr std::size_t kFewestDigits = 8;
+  constexpr int kRows = 2;  // a heading may stand first
+  int rows = 0;
+  bool found = false;
+  each_text_line(bytes, [&](std::string_view line, std::uint64_t, std::size_t) {
+    if (line::remark(line)) return true;
+    std::size_t digits = 0;
+    for (const char c : line) {
+      const char letter = static_cast<char>(c | 0x20);
+      digits = (c >= '0' && c <= '9') || (letter >= 'a' && letter <= 'f') ? digits + 1 : 0;
+      found = found || digits == kFewestDigits;
+    }
+    return !found && ++rows < kRows;
+  });
+  return found;
+}
+
 bool sniff_digests(const Head& head) {
+  if (!may_hold_digests(head.bytes)) return false;
   DigestColumns columns;
   std::size_t rows = 0, letters = 0;  // seconds since 1970 have none
   const bool fits =

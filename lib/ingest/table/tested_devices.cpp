@@ -186,8 +186,10 @@ bool sniff_tested_devices(const Head& head) {
   TestRow row;
   std::set<std::string> devices;
   std::size_t lines = 0, good = 0;
+  const std::string_view top = head.bytes.substr(0, 4096);
   if (!called_test(head.path) && !called_test(head.bytes.substr(0, head.bytes.find('\n'))) &&
-      !counts_wrong_results(head.bytes.substr(0, 4096)))
+      !(head.index().may_have("mismatch") && mentions(top, "mismatch")) &&
+      !(head.index().may_have("miscompare") && mentions(top, "miscompare")))
     return false;
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t offset) {
     const bool cut = !head.whole && offset + text.size() + 1 >= head.bytes.size();

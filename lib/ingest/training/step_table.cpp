@@ -45,12 +45,16 @@ template <class Each>
 bool each_cell(std::string_view line, char separator, Each each) {
   if (separator == ' ') {
     std::size_t column = 0;
-    for (std::size_t at = line.find_first_not_of(" \t"); at < line.size();) {
+    const auto next = [&](std::size_t at, bool blank) {
+      while (at < line.size() && (line[at] == ' ' || line[at] == '\t') != blank) ++at;
+      return at;
+    };
+    for (std::size_t at = next(0, false); at < line.size();) {
       // "0x60 (SW_THERMAL, HW_THERMAL)": what brackets hold explains the word before.
       const std::size_t close = line[at] == '(' && column > 0 ? line.find(')', at) : at;
-      const std::size_t end = std::min(line.find_first_of(" \t", close), line.size());
-      if (close == at) each(column++, line.substr(at, end - at));
-      at = line.find_first_not_of(" \t", end);
+      const std::size_t end = next(close, true);
+      if (close == at) each(column++, line.substr(at, std::min(end, line.size()) - at));
+      at = next(end, false);
     }
     return true;
   }
@@ -240,10 +244,11 @@ bool tells_in_words(std::string_view column) {
 }
 
 // Whether the first rows have as many cells as the header: those of most heads have not.
-bool as_wide(std::string_view rows, std::string_view header, int percent) {
+bool as_wide(std::string_view rows, std::string_view header, int percent, std::size_t fewest) {
   constexpr std::int64_t kLookedAt = 16;
   const char separator = step_separator(header);
   const std::size_t width = count_cells(header, separator);
+  if (separator == ' ' && width < fewest) return false;
   ShareOfLines share(rows, percent, kLookedAt);
   bool first = true;
   each_text_line(rows, [&](std::string_view line, std::uint64_t, std::size_t offset) {
@@ -275,11 +280,12 @@ bool sniff_step_table(const Head& head) {
     header = names;
   }
   const int percent = named ? 60 : 90;
-  if (!as_wide(rest, header, percent)) return false;
+  const std::size_t fewest = named ? 2 : 3;
+  if (!as_wide(rest, header, percent, fewest)) return false;
   const Layout layout = layout_of(header, base);
   const bool once = !layout.step && !layout.time;
-  if (layout.columns.size() < (named ? 2 : 3) || (once && !layout.owner) ||
-      of_nvidia_smi(header, layout) || (layout.separator == ' ' && !known_columns(layout)))
+  if (layout.columns.size() < fewest || (once && !layout.owner) || of_nvidia_smi(header, layout) ||
+      (layout.separator == ' ' && !known_columns(layout)))
     return false;
   // A header is words.
   for (const StepColumn& column : layout.columns) {
