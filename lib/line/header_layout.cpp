@@ -519,8 +519,12 @@ RankLabel parse_rank_label(std::string_view text) {
 HeaderLayout learn_header(std::string_view head) {
   constexpr int kMostLines = 200, kLeast = 4, kShare = 80, kShareDated = 40;  // percent
   std::map<std::string, LayoutLines> layouts;
-  int lines = 0;
-  while (!head.empty() && lines < kMostLines) {
+  const auto all = static_cast<int>(
+      std::min<std::ptrdiff_t>(std::ranges::count(head, '\n') + 1, kMostLines));  // at most
+  int lines = 0, largest = 0;
+  // Until no layout can come to its share.
+  while (!head.empty() && lines < kMostLines &&
+         (largest + all - lines) * 100 >= all * kShareDated) {
     const std::size_t end = head.find('\n');
     const std::string_view text = head.substr(0, end);
     head = end == std::string_view::npos ? std::string_view{} : head.substr(end + 1);
@@ -528,9 +532,13 @@ HeaderLayout learn_header(std::string_view head) {
     ++lines;
     const Header header = parse_header(text);
     const std::size_t fields = identity_fields(header.view());
-    if (has_any(header.view().substr(0, fields), "RrnHhN"))
-      layouts[std::string(header.view().substr(0, fields))].take(header);
+    if (has_any(header.view().substr(0, fields), "RrnHhN")) {
+      LayoutLines& of = layouts[std::string(header.view().substr(0, fields))];
+      of.take(header);
+      largest = std::max(largest, of.lines());
+    }
   }
+  if ((largest + all - lines) * 100 < all * kShareDated) return {};
   HeaderLayout best;
   int most = 0;
   for (const auto& [fields, of] : layouts) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "line/digit.hpp"
 #include "line/loose_time.hpp"
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"

@@ -1,5 +1,7 @@
 #include "line/header_layout.hpp"
 
+#include <algorithm>
+
 #include "kit.hpp"
 #include "line/line.hpp"
 
@@ -61,6 +63,17 @@ TEST(HeaderLayout, NumbersInBracketsOfWhichNoneIsLeftOutAreTasks) {
   std::string counted;
   for (int i = 100; i < 140; i += 4) counted += "[" + std::to_string(i) + "] 16:20:19 loss\n";
   EXPECT_TRUE(habit_of(counted).header.view().empty());
+}
+
+// Two in five lines are enough where they are dated, and they may all stand at the end.
+TEST(HeaderLayout, LinesThatAreFewAndLastCountTheirShare) {
+  std::string dated = lines_of("$H [rank $R] 2026-01-29 16:20:19 ");
+  const auto lines = std::ranges::count(dated, '\n');
+  std::string before, more;
+  for (std::ptrdiff_t i = 0; i < lines * 3 / 2; ++i) before += "loading the data set\n";
+  for (std::ptrdiff_t i = 0; i < lines; ++i) more += "loading the data set\n\n";
+  EXPECT_FALSE(habit_of(before + dated).header.view().empty());
+  EXPECT_TRUE(habit_of(before + more + dated).header.view().empty());
 }
 
 TEST(HeaderLayout, AWordOfRanksBesideATimeIsOneAnywhere) {
