@@ -28,6 +28,29 @@ TEST(ErrorLine, AReadingOfACounterIsNone) {
   EXPECT_EQ(unknown_errors("Error Information Log Entries:      2"), 0u);
 }
 
+// Lines that cannot hold a time are not taken apart to look for one.
+TEST(Edges, EveryFormOfATimeIsTheFirstAndTheLastOfAText) {
+  for (const char* time :
+       {"2026-11-21T03:19:38.1Z", "2026-11-21 03:19:38", "[2026-11-21 03:19:38,123]",
+        "20261121T031938Z", "21.11.2026 03:19:38", "11/21/2026 03:19:38", "Nov 21 03:19:38",
+        "Sat Nov 21 03:19:38 2026", "I1121 03:19:38.123456 4711 a.cc:12]", "[1795231178.250]",
+        "1795231178", "1795231178123", "20261121_031938", "2026-11-21_03-19-38",
+        "21/Nov/2026:03:19:38", "time=\"2026-11-21 03:19:38\"",
+        "\x1b[32m2026-11-21 03:19:38\x1b[0m", "Sat, 21 Nov 2026 03:19:38 GMT",
+        "{\"time\":\"2026-11-21T03:19:38Z\",\"msg\":\"a\"}"}) {
+    std::string text = "loaded 12 of 400 shards (v1.2)\n";
+    const bool record = time[0] == '{';
+    for (int i = 0; i < 8; ++i)
+      text += std::string(time) + (record ? "\n" : " loaded 12 of 400 shards\n");
+    text += "    wait (threading.py:320)\n";
+    const auto rows = read_text(text);
+    std::vector<std::uint64_t> lines;
+    for (const auto& c : rows.clocks) lines.push_back(c.place.line);
+    EXPECT_EQ(lines.size(), 2u) << time;
+    if (!lines.empty()) { EXPECT_EQ(lines.front(), 2u) << time; }
+  }
+}
+
 TEST(Storm, FoldsAfterTheFirstFew) {
   std::string text;
   for (int i = 0; i < 1000; ++i)

@@ -67,6 +67,35 @@ bool is_plain(std::string_view bytes) {
   return special == 0 && (bytes.empty() || std::strchr("\x1b^\\{", bytes.back()) == nullptr);
 }
 
+// What a line without a time shows: times have a colon or a hyphen between two digits, or six of
+// them in a row. Where something is to be taken out of the line first, or unwrapped, it may have
+// one.
+bool may_tell_time(std::string_view text) {
+  enum : unsigned char { other, number, special };
+  static constexpr std::array kBytes = [] {
+    std::array<unsigned char, 256> out{};
+    for (const char c : {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9'})
+      out[static_cast<unsigned char>(c)] = number;
+    for (const char c : {'\0', '\x1b', '^', '\\', '{', '#'})
+      out[static_cast<unsigned char>(c)] = special;
+    return out;
+  }();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char kind = kBytes[static_cast<unsigned char>(text[i])];
+    if (kind == other) continue;
+    if (kind == special) {
+      if (text[i] != '#' || (i + 1 < text.size() && text[i + 1] == '0')) return true;
+      continue;
+    }
+    const std::size_t begin = i;
+    while (i + 1 < text.size() && digit(text[i + 1])) ++i;
+    if (i - begin >= 5 ||
+        (begin > 1 && (text[begin - 1] == ':' || text[begin - 1] == '-') && digit(text[begin - 2])))
+      return true;
+  }
+  return false;
+}
+
 std::uint64_t hash_message(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -174,6 +203,7 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t n = first ? i : count - 1 - i;
+    if (!may_tell_time(lines[n].substr(0, 1024))) continue;
     line::peel(lines[n].substr(0, 1024), habit_, peeled_);
     Timestamp& time = peeled_.prefix.time;
     if (first)

@@ -43,7 +43,7 @@ void each_line(std::string_view bytes, Visit visit) {
 }
 
 std::string_view after_key(std::string_view line, std::string_view key) {
-  return line.substr(0, key.size()) == key ? trim(line.substr(key.size())) : std::string_view{};
+  return line.starts_with(key) ? trim(line.substr(key.size())) : std::string_view{};
 }
 
 // "== pid 31446" · "==> /proc/31446/status <=="
