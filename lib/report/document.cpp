@@ -214,20 +214,30 @@ const char* restart_after(const Verdict& v) {
   return "after_repair";
 }
 
-// One file of the ledger.
-json ledger_row(const MemberRow& m, const std::map<MemberId, const MemberRow*>& by_id) {
-  json row = {{"path", m.path},        {"kind", m.kind},       {"format", m.format},
-              {"size", m.size},        {"digest", m.digest},   {"lines", m.lines},
-              {"used", m.used},        {"skipped", m.skipped}, {"rejected", m.rejected},
-              {"complete", m.complete}};
-  if (m.host) row["host"] = *m.host;
-  if (m.rank) row["rank"] = *m.rank;
+// As json_text() writes it: nearly all texts are plain.
+std::string json_string(const std::string& text) {
+  const bool plain = std::ranges::all_of(
+      text, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  return plain ? '"' + text + '"' : json_text(json(text), -1);
+}
+
+// One file of the ledger, as one line: they are written by the hundred thousand.
+std::string ledger_row(const MemberRow& m, const std::map<MemberId, const MemberRow*>& by_id) {
+  std::string out =
+      fmt::format(R"({{"complete":{},"digest":{})", m.complete, json_string(m.digest));
   if (m.duplicate_of != 0) {
     const auto copied = by_id.find(m.duplicate_of);
-    row["duplicate_of"] =
-        copied == by_id.end() || copied->second == nullptr ? "" : copied->second->path;
+    out +=
+        R"(,"duplicate_of":)" +
+        json_string(copied == by_id.end() || copied->second == nullptr ? "" : copied->second->path);
   }
-  return row;
+  out += R"(,"format":)" + json_string(m.format);
+  if (m.host) out += R"(,"host":)" + json_string(*m.host);
+  out += fmt::format(R"(,"kind":{},"lines":{},"path":{})", json_string(m.kind), m.lines,
+                     json_string(m.path));
+  if (m.rank) out += fmt::format(R"(,"rank":{})", number_of(*m.rank));
+  return out + fmt::format(R"(,"rejected":{},"size":{},"skipped":{},"used":{}}})", m.rejected,
+                           m.size, m.skipped, m.used);
 }
 
 // Lists of the document that grow with the bundle are written row by row: as one tree of the
@@ -236,11 +246,10 @@ class LongLists {
  public:
   explicit LongLists(std::string document) : document_(std::move(document)) {}
 
-  enum class Row { indented, one_line };
-
-  // Appends all up to the empty list of this name on the outermost level, then the list.
+  // Appends all up to the empty list of this name on the outermost level, then the list of the
+  // texts that `make` makes of the rows.
   template <class Rows, class Make>
-  void list(std::string_view name, const Rows& rows, Row form, Make make) {
+  void list(std::string_view name, const Rows& rows, Make make) {
     const std::string empty = fmt::format("\n  \"{}\": [", name);
     const std::size_t at = document_.find(empty, done_) + empty.size();
     out_.append(document_, done_, at - done_);
@@ -249,7 +258,7 @@ class LongLists {
     std::size_t done = 0;
     for (const auto& row : rows) {
       out_ += done == 0 ? "\n    " : ",\n    ";
-      const std::string text = json_text(make(row), form == Row::indented ? 2 : -1);
+      const std::string text = make(row);
       for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
         out_.append(text, begin, end - begin);
@@ -417,9 +426,8 @@ std::string to_json(const Incident& incident) {
       if (const auto copied = by_id.find(m->id); copied != by_id.end()) copied->second = m;
   LongLists lists(json_text(document));
   document.clear();
-  lists.list("findings", incident.findings, LongLists::Row::indented, finding);
-  lists.list("ledger", members, LongLists::Row::one_line,
-             [&](const MemberRow* m) { return ledger_row(*m, by_id); });
+  lists.list("findings", incident.findings, [](const Finding& f) { return json_text(finding(f)); });
+  lists.list("ledger", members, [&](const MemberRow* m) { return ledger_row(*m, by_id); });
   return lists.finish();
 }
 

@@ -61,6 +61,22 @@ TEST(Fields, LinksOfTheChainSayWhichRanks) {
   EXPECT_EQ(who("2 hosts"), "node[0-1]");
 }
 
+TEST(Fields, TheLedgerIsLeftOutOfTheTextOfADocument) {
+  const json row = {{"path", "a]\"}[{\\,\n"}, {"lines", 3}};
+  const json d = {
+      {"findings", json::array()}, {"ledger", {row, row}}, {"verdict", {{"ledger", {row}}}}};
+  for (const int indent : {-1, 2}) {
+    const json page = without_ledger(d.dump(indent));
+    EXPECT_EQ(page["ledger"], json::array());
+    EXPECT_EQ(page["verdict"], d["verdict"]);
+    EXPECT_EQ(with_grounds(d.dump(indent)), page);
+  }
+  EXPECT_EQ(without_ledger(R"({"ledger": 7})")["ledger"], 7);
+  EXPECT_EQ(without_ledger(R"({"ledger": []})")["ledger"], json::array());
+  for (const char* broken : {R"({"ledger": [{"a": 1})", "[1", "", R"({"ledger": [] "x"})"})
+    EXPECT_TRUE(without_ledger(broken).is_discarded()) << broken;
+}
+
 TEST(Fields, AnOpenVerdictShowsTheStrongestThatFired) {
   json d = {{"verdict", {{"action", "investigate"}, {"targets", json::array()}}},
             {"findings",
