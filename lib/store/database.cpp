@@ -340,6 +340,9 @@ struct Database::Impl {
     // Equal stacks are stored once: a hang has a handful of them on ten thousand ranks.
     std::optional<std::int64_t> stack(const std::vector<Frame>& frames) override {
       if (frames.empty()) return std::nullopt;
+      frames_as_key(frames);
+      if (const auto known = stacks_met_.find(key_); known != stacks_met_.end())
+        return known->second;
       ids_.clear();
       for (const Frame& f : frames) {
         Frame cleaned = f;
@@ -362,10 +365,30 @@ struct Database::Impl {
         for (std::size_t i = 0; i < ids_.size(); ++i)
           write(stack_frame_, it->second, static_cast<std::int64_t>(i), ids_[i]);
       }
+      if (met_bytes_ + key_.size() <= kMostMetBytes) {
+        met_bytes_ += key_.size();
+        stacks_met_.emplace(key_, it->second);
+      }
       return it->second;
     }
 
    private:
+    // The bytes of the frames as they are given: a stack that was met is not taken apart again.
+    void frames_as_key(const std::vector<Frame>& frames) {
+      key_.clear();
+      const auto add = [&](const auto& number) {
+        key_.append(reinterpret_cast<const char*>(&number), sizeof number);
+      };
+      for (const Frame& f : frames) {
+        for (const std::string* text : {&f.function, &f.file, &f.module}) {
+          add(text->size());
+          key_ += *text;
+        }
+        add(f.line);
+        add(f.native);
+      }
+    }
+
     // After the first failure nothing more is written. SQLite may have undone the transaction then,
     // and rows would go in one by one that belong to no member; and a member of which a row is
     // missing must not be committed.
@@ -404,6 +427,10 @@ struct Database::Impl {
     std::map<Frame, std::int64_t> frames_;
     std::unordered_map<std::string, std::int64_t> stacks_;
     std::vector<std::int64_t> ids_;
+    static constexpr std::size_t kMostMetBytes = 4 << 20;
+    std::unordered_map<std::string, std::int64_t> stacks_met_;  // by frames_as_key()
+    std::string key_;
+    std::size_t met_bytes_ = 0;
     std::unordered_map<std::string, std::deque<std::string>> finished_;
     // Members of one transaction, see Impl::settle(). In a file a kill may undo so many small ones.
     static constexpr std::size_t kTogether = 1024, kTogetherInFile = 64, kRowsTogether = 1024;

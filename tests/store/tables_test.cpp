@@ -164,6 +164,23 @@ TEST_F(Rows, ListsOfNamesAreTexts) {
   EXPECT_TRUE(r.children.empty());
 }
 
+// Found again by their bytes: where one text ends and the next begins is a part of them.
+TEST_F(Rows, StacksWhoseTextsAreCutElsewhereAreOthers) {
+  StackRow s;
+  s.place.member = member_;
+  std::vector<std::int64_t> ids;
+  for (const Frame& f : {Frame{"ab", "c", "", 1, false}, Frame{"a", "bc", "", 1, false},
+                         Frame{"a", "b", "c", 1, false}, Frame{"ab", "c", "", 1, true},
+                         Frame{"ab", "c", "", 2, false}, Frame{"ab", "c", "", 1, false}}) {
+    s.frames = {f};
+    db_->sink().put(s);
+    s.frames = {f, f};
+    db_->sink().put(s);
+  }
+  for (const auto& sample : db_->samples()) ids.push_back(sample.stack_id.value_or(0));
+  EXPECT_EQ(ids, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2}));
+}
+
 TEST_F(Rows, EqualStacksAreStoredOnceAndEqualGroupsHaveOneId) {
   StackRow s;
   s.place.member = member_;
