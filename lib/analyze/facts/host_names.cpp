@@ -26,6 +26,11 @@ std::string address_with_dashes(std::string name) {
 std::size_t machine_of_interface(const std::string& name) {
   static const re2::RE2 kInterface(
       R"(.+?([-_.](?:r|rail|ib|roce|rdma|hca|nic|eth|opa|hsn)\d{0,2}))");
+  // Asked for every file: what stands behind the last of these tells nearly all.
+  const std::size_t last = name.find_last_of("-_.");
+  if (last == std::string::npos || last + 1 == name.size() ||
+      std::string_view("rihneo").find(name[last + 1]) == std::string_view::npos)
+    return std::string::npos;
   std::string end;
   if (!re2::RE2::FullMatch(name, kInterface, &end)) return std::string::npos;
   return name.size() - end.size();

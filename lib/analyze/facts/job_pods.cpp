@@ -51,9 +51,11 @@ std::string pod_stem(std::string_view pod) {
 }
 
 JobPods::JobPods(const Facts& facts) {
-  const std::set<std::string> paths = names_in_paths(facts);
+  std::optional<std::set<std::string>> known;  // most bundles have no pods
   // A log may be called after the pod without the letters that its controller appended.
   const auto has_log = [&](const std::string& pod) {
+    if (!known) known = names_in_paths(facts);
+    const std::set<std::string>& paths = *known;
     const std::size_t dash = pod.rfind('-');
     return paths.count(pod) != 0 || (dash != std::string::npos && pod.size() == dash + 6 &&
                                      paths.count(pod.substr(0, dash)) != 0);

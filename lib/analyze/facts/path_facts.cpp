@@ -327,18 +327,26 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
   const auto frame = [](const std::string& path, const Part& p) {
     return path.substr(0, p.begin) + "*" + path.substr(p.begin + p.length);
   };
-  const auto fits = [](const MemberRow& m, const Part& p) {
-    if (of_one_machine(m) || of_machine_or_device(m) || by_machine_tool(m)) return true;
-    const bool folder = p.begin + p.length < m.path.size() && m.path[p.begin + p.length] == '/';
-    return folder && named_as_one_of_machine(m);
+  // The parts that may be the name: all, those that are folders, or none.
+  const auto parts_to_see = [](const MemberRow& m) {
+    std::vector<Part> parts;
+    const bool all = of_one_machine(m) || of_machine_or_device(m) || by_machine_tool(m);
+    if (!all && !named_as_one_of_machine(m)) return parts;
+    parts = parts_of(m.path);
+    if (!all)
+      std::erase_if(parts, [&](const Part& p) {
+        return p.begin + p.length >= m.path.size() || m.path[p.begin + p.length] != '/';
+      });
+    return parts;
   };
+  std::vector<std::vector<Part>> parts;
   for (const MemberRow& m : members)
-    for (const Part& p : parts_of(m.path))
-      if (fits(m, p)) values[frame(m.path, p)].insert(m.path.substr(p.begin, p.length));
-  for (MemberRow& m : members) {
+    for (const Part& p : parts.emplace_back(parts_to_see(m)))
+      values[frame(m.path, p)].insert(m.path.substr(p.begin, p.length));
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    MemberRow& m = members[i];
     if (m.host) continue;
-    for (const Part& p : parts_of(m.path)) {
-      if (!fits(m, p)) continue;
+    for (const Part& p : parts[i]) {
       const std::string value = m.path.substr(p.begin, p.length);
       if (values[frame(m.path, p)].size() < 2 || !numbered(value) || bare_number(value) ||
           long_number(value) || other_series(value))

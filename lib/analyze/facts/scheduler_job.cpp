@@ -8,6 +8,7 @@
 #include <re2/re2.h>
 
 #include "analyze/facts/programs.hpp"
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/sort.hpp"
 
@@ -61,6 +62,8 @@ Jobs in_names(const Facts& facts, const Jobs& recorded) {
     std::string number, joined, alone;
     re2::StringPiece name(m.path);
     name.remove_prefix(m.path.rfind('/') + 1);
+    // What the pattern takes begins so.
+    if (name.empty() || !contains(std::string_view("sjlp0123456789"), name[0])) continue;
     if (m.kind != "file" || !re2::RE2::FullMatch(name, kOutput, &number, &joined, &alone)) continue;
     number += joined;
     (number.empty() ? bare : out).insert(number.empty() ? alone : number);
@@ -119,6 +122,7 @@ Jobs numbers_of(const MemberRow& m) {
 }
 
 void add_named(const MemberRow& m, const Jobs& jobs, Jobs& out) {
+  if (jobs.empty()) return;
   for (const std::string& number : numbers_of(m))
     if (jobs.count(number) > 0) out.insert(number);
 }
