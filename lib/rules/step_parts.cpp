@@ -5,6 +5,8 @@
 #include <cctype>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "model/contains.hpp"
@@ -23,9 +25,14 @@ struct Word {
   bool waits = false;
 };
 
+// So that words are found without a string of each.
+struct TextHash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+using WordSet = std::unordered_set<std::string, TextHash, std::equal_to<>>;
+
 struct Table {
-  std::set<std::string, std::less<>> units, middles, extremes, waiting, synchronising, whole, loads,
-      other_work, no_durations;
+  WordSet units, middles, extremes, waiting, synchronising, whole, loads, other_work, no_durations;
   std::vector<std::string> losses, loss_lines, counters;
   std::map<std::string, Word, std::less<>> words;
   std::array<std::string, kStepParts> labels, reliefs;
@@ -86,9 +93,24 @@ bool has_any(const std::vector<std::string>& words,
                              [&](const std::string& word) { return contains(wanted, word); });
 }
 
-bool has_word_of(std::string_view text, const std::set<std::string, std::less<>>& words) {
-  return std::ranges::any_of(words_of_part(text),
-                             [&](const std::string& word) { return words.count(word) > 0; });
+// As of words_of_part(), which makes a string of each: this is asked of every line of ranks.
+bool has_word_of(std::string_view text, const WordSet& words) {
+  std::array<char, 32> word;
+  std::size_t size = 0;
+  const auto known = [&] {
+    return size > 0 && size < word.size() && words.count(std::string_view(word.data(), size)) > 0;
+  };
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      word[std::min(size, word.size() - 1)] =
+          static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      ++size;
+      continue;
+    }
+    if (known()) return true;
+    size = 0;
+  }
+  return known();
 }
 
 PartName read_part(std::string_view text) {
@@ -140,7 +162,7 @@ bool made_longer_by(StepPart part, Symptom symptom) {
 // The same few names come with each of ten thousand files of ranks.
 PartName part_name(std::string_view text) {
   constexpr std::size_t kMostNames = 4096;
-  thread_local std::map<std::string, PartName, std::less<>> known;
+  thread_local std::unordered_map<std::string, PartName, TextHash, std::equal_to<>> known;
   const auto at = known.find(text);
   if (at != known.end()) return at->second;
   const PartName part = read_part(text);

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <vector>
 
 #include "line/line.hpp"
@@ -66,7 +67,7 @@ struct Reading {
   template <class T>
   T& keep() {
     for (const auto& one : kept)
-      if (T* found = dynamic_cast<T*>(one.get())) return *found;
+      if (const Kept& held = *one; typeid(held) == typeid(T)) return static_cast<T&>(*one);
     kept.push_back(std::make_unique<T>());
     return static_cast<T&>(*kept.back());
   }

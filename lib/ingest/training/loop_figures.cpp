@@ -15,7 +15,16 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::string_view kBetween = " \t|,;[](){}";
+// What separates words: find_first_of() calls a function for each byte.
+bool between(char c) {
+  static constexpr std::array kBetween = [] {
+    std::array<bool, 256> out{};
+    for (const char one : std::string_view(" \t|,;[](){}"))
+      out[static_cast<unsigned char>(one)] = true;
+    return out;
+  }();
+  return kBetween[static_cast<unsigned char>(c)];
+}
 
 bool unit_of_figure(std::string_view text) {
   constexpr std::array<std::string_view, 14> kUnits{
@@ -60,9 +69,12 @@ class FigureName {
 };
 
 std::string_view next_token(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(kBetween), rest.size()));
-  const std::string_view token = rest.substr(0, rest.find_first_of(kBetween));
-  rest.remove_prefix(token.size());
+  std::size_t begin = 0;
+  while (begin < rest.size() && between(rest[begin])) ++begin;
+  std::size_t end = begin;
+  while (end < rest.size() && !between(rest[end])) ++end;
+  const std::string_view token = rest.substr(begin, end - begin);
+  rest.remove_prefix(end);
   return token;
 }
 
@@ -146,14 +158,8 @@ void add_loop_figures(std::string_view text, LineFigures& figures) {
   });
 }
 
-std::size_t add_part_figures(std::string_view text, std::string_view unit, LineFigures& figures) {
-  struct Part {
-    std::string name;
-    std::string_view unit;
-    double value;
-  };
-  std::vector<Part> parts;
-  std::string_view common = unit;
+std::vector<PartFigure> part_figures(std::string_view text) {
+  std::vector<PartFigure> parts;
   each_figure(
       text,
       [](const std::string& name, std::string_view printed) {
@@ -161,12 +167,17 @@ std::size_t add_part_figures(std::string_view text, std::string_view unit, LineF
       },
       [&](const std::string& name, std::string_view printed, double value) {
         parts.push_back({name, printed, value});
-        if (common.empty())
-          common = !printed.empty() ? printed : name.ends_with("time") ? "s" : common;
       });
-  for (const Part& p : parts)
-    figures.add(p.name, p.unit.empty() && ms_of(p.name, {}) == 0 ? common : p.unit, {}, p.value);
-  return parts.size();
+  return parts;
+}
+
+void add_part_figures(const std::vector<PartFigure>& parts, std::string_view unit,
+                      LineFigures& figures) {
+  for (const PartFigure& p : parts)
+    if (unit.empty())
+      unit = !p.unit.empty() ? p.unit : p.name.ends_with("time") ? "s" : std::string_view{};
+  for (const PartFigure& p : parts)
+    figures.add(p.name, p.unit.empty() && ms_of(p.name, {}) == 0 ? unit : p.unit, {}, p.value);
 }
 
 std::optional<double> step_of_parts(std::string_view text) {

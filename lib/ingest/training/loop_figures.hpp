@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ingest/training/line_figures.hpp"
 
@@ -16,9 +18,16 @@ bool says_evaluation(std::string_view text);
 // where it has none. Losses and step numbers are progress, and left out.
 void add_loop_figures(std::string_view text, LineFigures& figures);
 
-// Those that are times of parts of a step, with or without a unit: a number without one has the
-// unit that the others of the line have, or `unit`. How many there were.
-std::size_t add_part_figures(std::string_view text, std::string_view unit, LineFigures& figures);
+// Those that are times of parts of a step, with or without a unit.
+struct PartFigure {
+  std::string name;
+  std::string_view unit;
+  double value = 0;
+};
+std::vector<PartFigure> part_figures(std::string_view text);
+// A number without a unit has the one that the others of the line have, or `unit`.
+void add_part_figures(const std::vector<PartFigure>& parts, std::string_view unit,
+                      LineFigures& figures);
 
 // How long the step took, ms, where the line tells of two of its parts or more: their total, if one
 // is printed and fits, else their sum.

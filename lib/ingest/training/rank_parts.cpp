@@ -59,7 +59,8 @@ std::optional<Speaker> speaker_of(std::string_view text) {
 }
 
 // Whose the rows are: one rank's, all of a machine's, or each rank's of several.
-void put_parts(const Speaker& who, const TextLine& line, std::string_view unit, Reading& reading) {
+void put_parts(const Speaker& who, const std::vector<PartFigure>& parts, const TextLine& line,
+               std::string_view unit, Reading& reading) {
   LineFigures& figures = reading.keep<LineFigures>();
   const bool machine = who.last > who.first && !who.host.empty();
   for (std::int64_t rank = who.first; rank <= (machine ? who.first : who.last); ++rank) {
@@ -68,7 +69,7 @@ void put_parts(const Speaker& who, const TextLine& line, std::string_view unit, 
       figures.host(Host(who.host));
     else
       figures.rank(Rank(rank));
-    add_part_figures(who.rest, unit, figures);
+    add_part_figures(parts, unit, figures);
     figures.end(line, reading);
   }
   if (who.host.empty()) return;
@@ -215,23 +216,17 @@ bool put_devices(const std::string& host, std::string_view said, const TextLine&
   }
 }
 
-// A line of its own that names parts of a step: one alone may be of anything.
-bool has_parts(const TextLine& line, std::string_view said) {
-  LineFigures trial;
-  trial.begin(line, std::nullopt);
-  return add_part_figures(said, {}, trial) >= kLeastParts;
-}
-
 bool put_machine(const TextLine& line, Reading& reading) {
   std::string host;
   std::string_view said;
   if (!named_machine(line.line.message, host, said)) return false;
   if (put_devices(host, said, line, reading)) return true;
-  if (!has_parts(line, said)) return false;
+  const std::vector<PartFigure> parts = part_figures(said);
+  if (parts.size() < kLeastParts) return false;
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, std::nullopt);
   figures.host(Host(host));
-  add_part_figures(said, {}, figures);
+  add_part_figures(parts, {}, figures);
   figures.end(line, reading);
   return true;
 }
@@ -266,8 +261,7 @@ class RowsOfRanks final : public Assembler {
     const std::size_t value = who->rest.find_first_not_of(" :=|");
     if (value == std::string_view::npos || !line::digit(who->rest[value])) return Step::not_mine;
     const std::string named = name_ + "=" + std::string(who->rest.substr(value));
-    who->rest = named;
-    put_parts(*who, line, unit_, reading);
+    put_parts(*who, part_figures(named), line, unit_, reading);
     return Step::took;
   }
   void finish(Reading&) override {}
@@ -295,8 +289,9 @@ Outcome read_parts_of(const TextLine& line, Reading& reading) {
     who = Speaker{rank, rank, {}, text};
   }
   if (!who) return {put_machine(line, reading)};
-  if (!has_parts(line, who->rest)) return {};
-  put_parts(*who, line, unit_in(text.substr(0, text.size() - who->rest.size())), reading);
+  const std::vector<PartFigure> parts = part_figures(who->rest);
+  if (parts.size() < kLeastParts) return {};
+  put_parts(*who, parts, line, unit_in(text.substr(0, text.size() - who->rest.size())), reading);
   return {true};
 }
 
