@@ -592,7 +592,7 @@ void consider_history(const Case& incident, Verdict& v) {
     j.repairs();
   else if (v.action == Action::checks) {
     if (!j.same_step()) j.climb(Measure::checks);
-  } else if (v.action == Action::reattempt)
+  } else if (v.action == Action::reattempt && v.symptom != Symptom::none)  // a fault of its own
     j.climb(Measure::reattempt);
   else if (v.action == Action::mitigate ||
            (v.action == Action::investigate && v.symptom == Symptom::mfu_decline))

@@ -240,9 +240,9 @@ Outcome read_finished(const TextLine& line, Reading& reading) {
   reading.sink.put(ExitRow{.place = line.place,
                            .time = line.line.prefix.time,
                            .source = "log",
+                           .code = code,
                            .host = line.line.prefix.host,
-                           .rank = line.line.prefix.rank,
-                           .code = code});
+                           .rank = line.line.prefix.rank});
   return {true};
 }
 
