@@ -263,8 +263,7 @@ Result<fleet::FailureParams> fleet_params(const Arguments& arguments) {
   return params;
 }
 
-extern const Command kFleet, kFleetImport;
-constinit const Command kFleetImport{
+extern constinit const Command kFleetImport{
     "fleet import",
     "events of other systems into a fleet database",
     "fleet import FILE... -d FILE [options]",
@@ -278,7 +277,7 @@ constinit const Command kFleetImport{
 namespace {
 constexpr const Command* kFleetSubcommands[] = {&kFleetImport};
 }
-constinit const Command kFleet{
+extern constinit const Command kFleet{
     "fleet",
     "what many incidents say of the machines together",
     "fleet [-d FILE] [--cards FILE] [options]",

@@ -44,7 +44,6 @@ std::string csv_of_findings(const std::string& document, const RenderOptions&) {
 
 }  // namespace
 
-extern const Format kCsv;
-constinit const Format kCsv{"csv", "", csv_of_findings};
+extern constinit const Format kCsv{"csv", "", csv_of_findings};
 
 }  // namespace culprit::report

@@ -589,7 +589,6 @@ std::string render(const json& d) {
 
 }  // namespace
 
-extern const FleetFormat kFleetHtml;
-constinit const FleetFormat kFleetHtml{"html", "fleet.html", render};
+extern constinit const FleetFormat kFleetHtml{"html", "fleet.html", render};
 
 }  // namespace culprit::report

@@ -237,8 +237,7 @@ std::string metrics(const json& d) {
 
 }  // namespace
 
-extern const FleetFormat kFleetCsv, kFleetMetrics;
-constinit const FleetFormat kFleetCsv{"csv", "fleet.csv", csv};
-constinit const FleetFormat kFleetMetrics{"openmetrics", "fleet.prom", metrics};
+extern constinit const FleetFormat kFleetCsv{"csv", "fleet.csv", csv};
+extern constinit const FleetFormat kFleetMetrics{"openmetrics", "fleet.prom", metrics};
 
 }  // namespace culprit::report

@@ -186,7 +186,6 @@ std::string to_html(const std::string& document, const RenderOptions& options) {
 
 }  // namespace
 
-extern const Format kHtml;
-constinit const Format kHtml{"html", "report.html", to_html};
+extern constinit const Format kHtml{"html", "report.html", to_html};
 
 }  // namespace culprit::report

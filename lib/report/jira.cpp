@@ -74,7 +74,6 @@ std::string to_jira(const std::string& document, const RenderOptions& options) {
 
 }  // namespace
 
-extern const Format kJira;
-constinit const Format kJira{"jira", "", to_jira};
+extern constinit const Format kJira{"jira", "", to_jira};
 
 }  // namespace culprit::report

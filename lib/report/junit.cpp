@@ -153,7 +153,6 @@ std::string to_junit(const std::string& document, const RenderOptions&) {
 
 }  // namespace
 
-extern const Format kJunit;
-constinit const Format kJunit{"junit", "report.junit.xml", to_junit};
+extern constinit const Format kJunit{"junit", "report.junit.xml", to_junit};
 
 }  // namespace culprit::report

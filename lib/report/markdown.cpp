@@ -135,7 +135,6 @@ std::string to_markdown(const std::string& document, const RenderOptions& option
 
 }  // namespace
 
-extern const Format kMarkdown;
-constinit const Format kMarkdown{"md", "report.md", to_markdown};
+extern constinit const Format kMarkdown{"md", "report.md", to_markdown};
 
 }  // namespace culprit::report

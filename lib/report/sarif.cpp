@@ -186,7 +186,6 @@ std::string to_sarif(const std::string& document, const RenderOptions&) {
 
 }  // namespace
 
-extern const Format kSarif;
-constinit const Format kSarif{"sarif", "report.sarif", to_sarif};
+extern constinit const Format kSarif{"sarif", "report.sarif", to_sarif};
 
 }  // namespace culprit::report

@@ -105,7 +105,6 @@ std::string to_slack(const std::string& document, const RenderOptions& options) 
 
 }  // namespace
 
-extern const Format kSlack;
-constinit const Format kSlack{"slack", "", to_slack};
+extern constinit const Format kSlack{"slack", "", to_slack};
 
 }  // namespace culprit::report

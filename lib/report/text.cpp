@@ -340,7 +340,6 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
 
 }  // namespace
 
-extern const Format kText;
-constinit const Format kText{"text", "report.txt", to_text};
+extern constinit const Format kText{"text", "report.txt", to_text};
 
 }  // namespace culprit::report

@@ -1131,13 +1131,12 @@ std::optional<Rank> rank_in_name(std::string_view path) {
   return maybe<Rank>(digits_at(at));
 }
 
-extern const Document kFlightRecorder, kFlightRecorderJson;
-constinit const Document kFlightRecorder{
+extern constinit const Document kFlightRecorder{
     "flight-recorder",
     "PyTorch flight-recorder dumps: operations of one rank on its process groups", 256u << 20,
     sniff_pickle, read_as_pickle};
-constinit const Document kFlightRecorderJson{"flight-recorder-json",
-                                             "PyTorch flight-recorder dumps as JSON", 512u << 20,
-                                             sniff_recorder_json, read_as_json};
+extern constinit const Document kFlightRecorderJson{"flight-recorder-json",
+                                                    "PyTorch flight-recorder dumps as JSON",
+                                                    512u << 20, sniff_recorder_json, read_as_json};
 
 }  // namespace culprit::ingest

@@ -118,19 +118,15 @@ constexpr std::string_view kSettingWords[] = {"set by environment to", "NCCL ver
 
 }  // namespace
 
-extern const Recogniser kNcclDirect;
-extern const Recogniser kNcclInit;
-extern const Recogniser kNcclNetwork;
-extern const Recogniser kNcclSettings;
-constinit const Recogniser kNcclDirect{"nccl-direct", "NCCL's word on GPUDirect RDMA for each NIC",
-                                       kDirectWords, read_direct};
-constinit const Recogniser kNcclInit{
+extern constinit const Recogniser kNcclDirect{
+    "nccl-direct", "NCCL's word on GPUDirect RDMA for each NIC", kDirectWords, read_direct};
+extern constinit const Recogniser kNcclInit{
     "nccl-init", "NCCL communicator set-up: host, pid, rank, device and PCI address", kInitWords,
     read_init};
-constinit const Recogniser kNcclNetwork{"nccl-net",
-                                        "NCCL's choice of network: addresses and NICs of a host",
-                                        kNetworkWords, read_network};
-constinit const Recogniser kNcclSettings{"nccl-settings", "NCCL version and NCCL_* settings",
-                                         kSettingWords, read_settings};
+extern constinit const Recogniser kNcclNetwork{
+    "nccl-net", "NCCL's choice of network: addresses and NICs of a host", kNetworkWords,
+    read_network};
+extern constinit const Recogniser kNcclSettings{"nccl-settings", "NCCL version and NCCL_* settings",
+                                                kSettingWords, read_settings};
 
 }  // namespace culprit::ingest

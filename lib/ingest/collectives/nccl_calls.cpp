@@ -401,8 +401,7 @@ void tie_communicator(std::string_view pointer, std::string_view id, std::int64_
   reading.keep<Calls>().tie(pointer, id, rank, nranks, line, reading);
 }
 
-extern const Recogniser kNcclCalls;
-constinit const Recogniser kNcclCalls{
+extern constinit const Recogniser kNcclCalls{
     "nccl-calls",
     "NCCL_DEBUG_SUBSYS=COLL: last operation of each process on each communicator, and its history",
     kNcclCallsWords, read_nccl_calls};

@@ -305,8 +305,7 @@ constexpr std::string_view kNcclInspectorWords[] = {"\"coll_perf\"", "\"p2p_perf
 
 }  // namespace
 
-extern const Recogniser kInspector;
-constinit const Recogniser kInspector{
+extern constinit const Recogniser kInspector{
     "nccl-inspector", "NCCL Inspector: operations each rank has finished, and how long they took",
     kNcclInspectorWords, read_nccl_inspector};
 

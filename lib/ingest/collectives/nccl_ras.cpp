@@ -642,17 +642,15 @@ constexpr std::string_view kMonitorWords[] = {"PEER_DEAD", "PEER_UNRESPONSIVE", 
 
 }  // namespace
 
-extern const Recogniser kRasText;
-extern const Recogniser kRasMonitor;
-extern const Document kRasJson;
-constinit const Recogniser kRasText{"nccl-ras",
-                                    "ncclras status: operations launched by the ranks of each "
-                                    "communicator, ranks that do not answer",
-                                    kTextWords, read_text};
-constinit const Recogniser kRasMonitor{"nccl-ras-monitor",
-                                       "ncclras monitor: peers that died or do not answer",
-                                       kMonitorWords, read_monitor};
-constinit const Document kRasJson{
+extern constinit const Recogniser kRasText{
+    "nccl-ras",
+    "ncclras status: operations launched by the ranks of each "
+    "communicator, ranks that do not answer",
+    kTextWords, read_text};
+extern constinit const Recogniser kRasMonitor{"nccl-ras-monitor",
+                                              "ncclras monitor: peers that died or do not answer",
+                                              kMonitorWords, read_monitor};
+extern constinit const Document kRasJson{
     "nccl-ras-json", "ncclras JSON status: counters of every rank, ranks that do not answer",
     256u << 20, sniff_nccl_ras, read_nccl_ras_json};
 

@@ -141,11 +141,8 @@ constexpr std::string_view kAnalysisWords[] = {"Not all ranks joining collective
 
 }  // namespace
 
-extern const Recogniser kRecorderAnalysis;
-constinit const Recogniser kRecorderAnalysis{
-    .name = "recorder-analysis",
-    .summary = "torchfrtrace's text: ranks that did not join a collective",
-    .words = kAnalysisWords,
-    .read = read_recorder_analysis};
+extern constinit const Recogniser kRecorderAnalysis{
+    "recorder-analysis", "torchfrtrace's text: ranks that did not join a collective",
+    kAnalysisWords, read_recorder_analysis};
 
 }  // namespace culprit::ingest

@@ -243,8 +243,7 @@ std::string read_recorder_tables(std::string_view bytes, const MemberRow& member
 
 }  // namespace
 
-extern const Document kRecorderTables;
-constinit const Document kRecorderTables{
+extern constinit const Document kRecorderTables{
     "recorder-tables", "flight recorders of all ranks as PyTorch's debug server joins them",
     512u << 20, sniff_recorder_tables, read_recorder_tables};
 

@@ -406,20 +406,18 @@ constexpr std::string_view kDesyncWords[] = {"didn't finish collective #",
 
 }  // namespace
 
-extern const Recogniser kWatchdogTimeout;
-extern const Recogniser kWatchdogFrontier;
-extern const Recogniser kDesync;
-constinit const Recogniser kWatchdogTimeout{
+extern constinit const Recogniser kWatchdogTimeout{
     "watchdog-timeout",
     "torch.distributed's watchdog: the operation that timed out, its group and number",
     kTimeoutWords, read_timeout};
-constinit const Recogniser kWatchdogFrontier{
+extern constinit const Recogniser kWatchdogFrontier{
     "watchdog-frontier",
     "torch.distributed's watchdog: last enqueued and last completed operation of a rank",
     kFrontierWords, read_frontier};
-constinit const Recogniser kDesync{"desync-report",
-                                   "torch.distributed's desynchronisation report: which collective "
-                                   "each rank started or finished last",
-                                   kDesyncWords, read_desync};
+extern constinit const Recogniser kDesync{
+    "desync-report",
+    "torch.distributed's desynchronisation report: which collective "
+    "each rank started or finished last",
+    kDesyncWords, read_desync};
 
 }  // namespace culprit::ingest

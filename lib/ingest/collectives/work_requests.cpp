@@ -387,8 +387,7 @@ std::unique_ptr<RecordReader> make_work_requests(const Head&) {
 
 }  // namespace
 
-extern const RecordText kWorkRequests;
-constinit const RecordText kWorkRequests{
+extern constinit const RecordText kWorkRequests{
     "work-requests",
     "collective launches, work requests and completions of each rank of each communicator",
     sniff_work_requests, make_work_requests};

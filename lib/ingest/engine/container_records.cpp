@@ -14,8 +14,7 @@ constexpr std::string_view kContainerRecordsWords[] = {" stdout P ", " stderr P 
 
 }  // namespace
 
-extern const Recogniser kCriPartial;
-constinit const Recogniser kCriPartial{
+extern constinit const Recogniser kCriPartial{
     "cri", "Kubernetes CRI and docker json-file records, partial records joined",
     kContainerRecordsWords, read_container_records};
 

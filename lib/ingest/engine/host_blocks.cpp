@@ -239,13 +239,13 @@ bool prompted(std::string_view raw) {
   return (text.starts_with("$ ") || text.starts_with("# ")) && command(text.substr(2));
 }
 
-extern const Recogniser kHostBlocks, kOwnHeadings;
-constinit const Recogniser kOwnHeadings{"command-headings",
-                                        "headings and ssh commands above what was run on a machine",
-                                        {},
-                                        read_own_heading,
-                                        "commands"};
-constinit const Recogniser kHostBlocks{
+extern constinit const Recogniser kOwnHeadings{
+    "command-headings",
+    "headings and ssh commands above what was run on a machine",
+    {},
+    read_own_heading,
+    "commands"};
+extern constinit const Recogniser kHostBlocks{
     "host-blocks", "dshbak, clush -b, Ansible: whose the lines below a heading are",
     kHostBlocksWords, read_host_blocks};
 

@@ -25,8 +25,7 @@ constexpr std::string_view kNodelistWords[] = {"SLURM_JOB_NODELIST", "SLURM_NODE
 
 }  // namespace
 
-extern const Recogniser kNodelist;
-constinit const Recogniser kNodelist{
+extern constinit const Recogniser kNodelist{
     "slurm-nodelist", "the nodes of a Slurm job: SLURM_JOB_NODELIST, scontrol show job",
     kNodelistWords, read_nodelist};
 

@@ -128,8 +128,7 @@ bool clock_readings(const Head& head) {
   return hosts.size() >= kFewestClocks && clocks == hosts.size() && clocks * kShare >= lines;
 }
 
-extern const Recogniser kClockReadings;
-constinit const Recogniser kClockReadings{
+extern constinit const Recogniser kClockReadings{
     .name = "clock-readings",
     .summary = "clocks of several machines, asked at one moment",
     .words = {},

@@ -51,9 +51,8 @@ constexpr std::string_view kClusterWords[] = {"cluster=\"", "cluster_name=\"",
 
 }  // namespace
 
-extern const Recogniser kClusterNames;
-constinit const Recogniser kClusterNames{"cluster-names",
-                                         "which cluster a log is of: labels of an export, SLURM_*",
-                                         kClusterWords, read_cluster};
+extern constinit const Recogniser kClusterNames{
+    "cluster-names", "which cluster a log is of: labels of an export, SLURM_*", kClusterWords,
+    read_cluster};
 
 }  // namespace culprit::ingest

@@ -120,8 +120,8 @@ std::string read_dcgm_diag(std::string_view bytes, const MemberRow& member, Read
 
 }  // namespace
 
-extern const Document kDcgmDiagJson;
-constinit const Document kDcgmDiagJson{"dcgm-diag-json", "dcgmi diag -j: tests of GPUs that failed",
-                                       16u << 20, sniff_dcgm_diag, read_dcgm_diag};
+extern constinit const Document kDcgmDiagJson{"dcgm-diag-json",
+                                              "dcgmi diag -j: tests of GPUs that failed", 16u << 20,
+                                              sniff_dcgm_diag, read_dcgm_diag};
 
 }  // namespace culprit::ingest

@@ -90,9 +90,8 @@ std::string read_error_json(std::string_view bytes, const MemberRow& member, Rea
 
 }  // namespace
 
-extern const Document kErrorJson;
-constinit const Document kErrorJson{"error-json",
-                                    "torchelastic error.json: the exception of one rank", 16u << 20,
-                                    sniff_error_json, read_error_json};
+extern constinit const Document kErrorJson{"error-json",
+                                           "torchelastic error.json: the exception of one rank",
+                                           16u << 20, sniff_error_json, read_error_json};
 
 }  // namespace culprit::ingest

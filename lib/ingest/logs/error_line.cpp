@@ -120,9 +120,8 @@ std::optional<EventRow> error_line(const TextLine& line, const std::optional<rul
   return row;
 }
 
-extern const Recogniser kErrorLine;
-constinit const Recogniser kErrorLine{"error-line",
-                                      "lines that speak of an error in words that no rule knows",
-                                      kErrorLineWords, read_error_line};
+extern constinit const Recogniser kErrorLine{
+    "error-line", "lines that speak of an error in words that no rule knows", kErrorLineWords,
+    read_error_line};
 
 }  // namespace culprit::ingest

@@ -168,9 +168,8 @@ constexpr std::string_view kFabricWords[] = {"Errors for ", " Port Name=", "-E- 
 
 }  // namespace
 
-extern const Recogniser kFabricCounters;
-constinit const Recogniser kFabricCounters{"fabric-counters",
-                                           "counters of ports by ibqueryerrors and ibdiagnet",
-                                           kFabricWords, read_fabric};
+extern constinit const Recogniser kFabricCounters{
+    "fabric-counters", "counters of ports by ibqueryerrors and ibdiagnet", kFabricWords,
+    read_fabric};
 
 }  // namespace culprit::ingest

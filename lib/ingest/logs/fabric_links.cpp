@@ -126,8 +126,7 @@ constexpr std::string_view kLinkWords[] = {
 
 }  // namespace
 
-extern const Recogniser kFabricLinks;
-constinit const Recogniser kFabricLinks{"fabric-links", "links of a fabric by iblinkinfo",
-                                        kLinkWords, read_link};
+extern constinit const Recogniser kFabricLinks{"fabric-links", "links of a fabric by iblinkinfo",
+                                               kLinkWords, read_link};
 
 }  // namespace culprit::ingest

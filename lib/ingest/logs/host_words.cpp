@@ -337,19 +337,17 @@ constexpr std::string_view kNameWords[] = {
 
 }  // namespace
 
-extern const Document kHostWords, kBootList;
-extern const Recogniser kClockLines, kNameLines;
-constinit const Document kHostWords{"host-words",
-                                    "hostname, date, /proc/uptime, etc/timezone of a machine",
-                                    kMostHostWordBytes, sniff_host_words, read_host_words};
-constinit const Document kBootList{"boot-list",
-                                   "journalctl --list-boots: when a machine was started", 1u << 20,
-                                   sniff_boots, read_boots};
-constinit const Recogniser kClockLines{
+extern constinit const Document kHostWords{
+    "host-words", "hostname, date, /proc/uptime, etc/timezone of a machine", kMostHostWordBytes,
+    sniff_host_words, read_host_words};
+extern constinit const Document kBootList{"boot-list",
+                                          "journalctl --list-boots: when a machine was started",
+                                          1u << 20, sniff_boots, read_boots};
+extern constinit const Recogniser kClockLines{
     "clock-words",
     "uptime, who -b, last -x, timedatectl, /proc/stat: when a machine started, its time zone",
     kClockWords, read_clock_words};
-constinit const Recogniser kNameLines{
+extern constinit const Recogniser kNameLines{
     "name-words", "hostnamectl, ip addr, prompts of a shell: names and addresses of a machine",
     kNameWords, read_name_words};
 

@@ -67,11 +67,8 @@ constexpr std::string_view kTopWords[] = {"CPU(cores)"};
 
 }  // namespace
 
-extern const Recogniser kKubectlTop;
-constinit const Recogniser kKubectlTop{
-    .name = "kubectl-top",
-    .summary = "kubectl top nodes: whose processors are full while the others' are not",
-    .words = kTopWords,
-    .read = read_top_nodes};
+extern constinit const Recogniser kKubectlTop{
+    "kubectl-top", "kubectl top nodes: whose processors are full while the others' are not",
+    kTopWords, read_top_nodes};
 
 }  // namespace culprit::ingest

@@ -90,8 +90,7 @@ constexpr std::string_view kConditionWords[] = {"Last Transition Time:", "lastTr
 
 }  // namespace
 
-extern const Recogniser kKubernetesConditions;
-constinit const Recogniser kKubernetesConditions{
+extern constinit const Recogniser kKubernetesConditions{
     "kubernetes-conditions", "conditions of Kubernetes objects, with the time since when",
     kConditionWords, read_condition};
 

@@ -185,9 +185,8 @@ std::string read_kubernetes_json(std::string_view bytes, const MemberRow& member
 
 }  // namespace
 
-extern const Document kKubernetesJson;
-constinit const Document kKubernetesJson{"kubernetes-json",
-                                         "pods.json and events.json of kubectl cluster-info dump",
-                                         64u << 20, sniff_kubernetes_json, read_kubernetes_json};
+extern constinit const Document kKubernetesJson{
+    "kubernetes-json", "pods.json and events.json of kubectl cluster-info dump", 64u << 20,
+    sniff_kubernetes_json, read_kubernetes_json};
 
 }  // namespace culprit::ingest

@@ -78,11 +78,7 @@ constexpr std::string_view kLoadWords[] = {"load average: ", "Cpu(s):"};
 
 }  // namespace
 
-extern const Recogniser kLoadLines;
-constinit const Recogniser kLoadLines{
-    .name = "load-words",
-    .summary = "load and use of the CPUs, as uptime and top print them",
-    .words = kLoadWords,
-    .read = read_load};
+extern constinit const Recogniser kLoadLines{
+    "load-words", "load and use of the CPUs, as uptime and top print them", kLoadWords, read_load};
 
 }  // namespace culprit::ingest

@@ -250,10 +250,10 @@ std::string read_log_export(std::string_view bytes, const MemberRow& member, Rea
 
 }  // namespace
 
-extern const Document kLogExport;
-constinit const Document kLogExport{"log-export",
-                                    "answers of log stores (Loki, CloudWatch, Cloud Logging, "
-                                    "Elasticsearch) and JSON lines that begin with the newest",
-                                    kMaxBytes, sniff_log_export, read_log_export};
+extern constinit const Document kLogExport{
+    "log-export",
+    "answers of log stores (Loki, CloudWatch, Cloud Logging, "
+    "Elasticsearch) and JSON lines that begin with the newest",
+    kMaxBytes, sniff_log_export, read_log_export};
 
 }  // namespace culprit::ingest

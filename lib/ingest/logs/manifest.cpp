@@ -396,8 +396,7 @@ std::string read_manifest(std::string_view bytes, const MemberRow& member, Readi
 
 }  // namespace
 
-extern const Document kManifest;
-constinit const Document kManifest{
+extern constinit const Document kManifest{
     "job-manifest", "job.json: the optional manifest of a bundle (schemas/job-v1.json)", 16u << 20,
     sniff_manifest, read_manifest};
 

@@ -118,11 +118,10 @@ constexpr std::string_view kPingWords[] = {"bytes of data", "packets transmitted
 
 }  // namespace
 
-extern const Recogniser kPingSizes, kPingNames;
-constinit const Recogniser kPingNames{"ping-names",
-                                      "ping, a line for each machine: names and addresses",
-                                      kPingNameWords, read_ping_name};
-constinit const Recogniser kPingSizes{
+extern constinit const Recogniser kPingNames{"ping-names",
+                                             "ping, a line for each machine: names and addresses",
+                                             kPingNameWords, read_ping_name};
+extern constinit const Recogniser kPingSizes{
     "ping-sizes", "ping with several sizes: paths on which large packets are lost", kPingWords,
     read_ping};
 

@@ -268,23 +268,22 @@ constexpr std::string_view kDescriptionWords[] = {"Node:   "};
 
 }  // namespace
 
-extern const Recogniser kPodTable, kNodeTable, kPodDescription, kPodAssignment, kImageTable;
-extern const Document kPodsYaml;
-constinit const Recogniser kImageTable{"image-table",
-                                       "kubectl get pods: node, image and digest of each pod",
-                                       kImageWords, read_images};
-constinit const Recogniser kPodTable{"pod-table", "kubectl get pods -o wide: the node of each pod",
-                                     kPodWords, read_pods};
-constinit const Recogniser kNodeTable{"node-table",
-                                      "kubectl get nodes -o wide: addresses and instances of nodes",
-                                      kNodeWords, read_nodes};
-constinit const Recogniser kPodDescription{"pod-description",
-                                           "kubectl describe pod: the node of each pod",
-                                           kDescriptionWords, read_description, "kubernetes"};
-constinit const Recogniser kPodAssignment{"pod-assignment",
-                                          "the Kubernetes scheduler's word of a pod's node",
-                                          kAssignedWords, read_assignment};
-constinit const Document kPodsYaml{"pods-yaml", "kubectl get pods -o yaml: the node of each pod",
-                                   64u << 20, sniff_pods_yaml, read_pods_yaml};
+extern constinit const Recogniser kImageTable{
+    "image-table", "kubectl get pods: node, image and digest of each pod", kImageWords,
+    read_images};
+extern constinit const Recogniser kPodTable{
+    "pod-table", "kubectl get pods -o wide: the node of each pod", kPodWords, read_pods};
+extern constinit const Recogniser kNodeTable{
+    "node-table", "kubectl get nodes -o wide: addresses and instances of nodes", kNodeWords,
+    read_nodes};
+extern constinit const Recogniser kPodDescription{
+    "pod-description", "kubectl describe pod: the node of each pod", kDescriptionWords,
+    read_description, "kubernetes"};
+extern constinit const Recogniser kPodAssignment{"pod-assignment",
+                                                 "the Kubernetes scheduler's word of a pod's node",
+                                                 kAssignedWords, read_assignment};
+extern constinit const Document kPodsYaml{"pods-yaml",
+                                          "kubectl get pods -o yaml: the node of each pod",
+                                          64u << 20, sniff_pods_yaml, read_pods_yaml};
 
 }  // namespace culprit::ingest

@@ -158,28 +158,26 @@ constexpr std::string_view kAlsoOfRankLines[] = {"rank", "process"};
 
 }  // namespace
 
-extern const Recogniser kRankLine;
-constinit const Recogniser kRankLine{"rank-line",
-                                     "start-up lines that name rank, process and host",
-                                     kRankLineWords,
-                                     read_rank_line,
-                                     {},
-                                     kAlsoOfRankLines};
+extern constinit const Recogniser kRankLine{"rank-line",
+                                            "start-up lines that name rank, process and host",
+                                            kRankLineWords,
+                                            read_rank_line,
+                                            {},
+                                            kAlsoOfRankLines};
 
-extern const Recogniser kNodeRankLine;
-constinit const Recogniser kNodeRankLine{"node-rank",
-                                         "lines that name a machine and its number in the job",
-                                         kNodeRankWords,
-                                         read_node_rank,
-                                         {},
-                                         {}};
+extern constinit const Recogniser kNodeRankLine{
+    "node-rank",
+    "lines that name a machine and its number in the job",
+    kNodeRankWords,
+    read_node_rank,
+    {},
+    {}};
 
-extern const Recogniser kRankMap;
-constinit const Recogniser kRankMap{"rank-map",
-                                    "start-up lines that list the ranks of each machine",
-                                    kRankMapWords,
-                                    read_rank_map,
-                                    {},
-                                    {}};
+extern constinit const Recogniser kRankMap{"rank-map",
+                                           "start-up lines that list the ranks of each machine",
+                                           kRankMapWords,
+                                           read_rank_map,
+                                           {},
+                                           {}};
 
 }  // namespace culprit::ingest

@@ -72,8 +72,7 @@ constexpr std::string_view kRepeatedWords[] = {"identical", " equal)", " equal,"
 
 }  // namespace
 
-extern const Recogniser kRepeatedWork;
-constinit const Recogniser kRepeatedWork{
+extern constinit const Recogniser kRepeatedWork{
     "repeated-work", "work repeated on several GPUs: the one whose results differ", kRepeatedWords,
     read_repeated_work};
 

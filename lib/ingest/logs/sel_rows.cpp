@@ -73,8 +73,7 @@ constexpr std::string_view kSelWords[] = {",Asserted", ",Deasserted"};
 
 }  // namespace
 
-extern const Recogniser kSelRows;
-constinit const Recogniser kSelRows{
+extern constinit const Recogniser kSelRows{
     "sel-rows", "event log of a machine's controller with commas between its columns", kSelWords,
     read_sel_row};
 

@@ -54,9 +54,9 @@ void put_node_reason(const Place& place, const std::string& node, std::string_vi
   put_said(place, said, "scheduler", reading);
 }
 
-extern const Recogniser kSinfo;
-constinit const Recogniser kSinfo{"sinfo",     "sinfo -R: nodes out of service, since when and why",
-                                  kSinfoWords, read_sinfo,
-                                  {},          kAlsoOfReasons};
+extern constinit const Recogniser kSinfo{
+    "sinfo",     "sinfo -R: nodes out of service, since when and why",
+    kSinfoWords, read_sinfo,
+    {},          kAlsoOfReasons};
 
 }  // namespace culprit::ingest

@@ -368,15 +368,14 @@ constexpr std::string_view kAlsoOfRecords[] = {"jobid"};
 
 }  // namespace
 
-extern const Recogniser kScontrol, kSacct, kController;
-constinit const Recogniser kController{"slurmctld", "slurmctld.log: when jobs began and ended",
-                                       kControllerWords, read_controller};
-constinit const Recogniser kScontrol{
+extern constinit const Recogniser kController{
+    "slurmctld", "slurmctld.log: when jobs began and ended", kControllerWords, read_controller};
+extern constinit const Recogniser kScontrol{
     "scontrol",
     "scontrol show job, scontrol show node: start and end of a job, addresses and states of nodes",
     kScontrolWords, read_scontrol};
-constinit const Recogniser kSacct{"sacct",     "sacct: start, end, state and exit code of jobs",
-                                  kSacctWords, read_sacct,
-                                  {},          kAlsoOfRecords};
+extern constinit const Recogniser kSacct{
+    "sacct",       "sacct: start, end, state and exit code of jobs", kSacctWords, read_sacct, {},
+    kAlsoOfRecords};
 
 }  // namespace culprit::ingest

@@ -209,11 +209,10 @@ constexpr std::string_view kPortWords[] = {"IFACE ", "Interface ", "Port   ", "I
 
 }  // namespace
 
-extern const Recogniser kSwitchPorts, kSwitchMtus;
-constinit const Recogniser kSwitchMtus{
+extern constinit const Recogniser kSwitchMtus{
     "switch-mtus", "ports between switches that carry no large packets", kMtuWords, read_mtu};
-constinit const Recogniser kSwitchPorts{"switch-ports",
-                                        "counters of the ports of a switch: ports that take errors",
-                                        kPortWords, read_ports};
+extern constinit const Recogniser kSwitchPorts{
+    "switch-ports", "counters of the ports of a switch: ports that take errors", kPortWords,
+    read_ports};
 
 }  // namespace culprit::ingest

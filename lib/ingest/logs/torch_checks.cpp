@@ -144,9 +144,7 @@ constexpr std::string_view kPrintWords[] = {"Detected mismatch between collectiv
 
 }  // namespace
 
-extern const Recogniser kMonitoredBarrier;
-extern const Recogniser kFingerprints;
-constinit const Recogniser kMonitoredBarrier{
+extern constinit const Recogniser kMonitoredBarrier{
     "monitored-barrier",
     "torch.distributed's monitored barrier: which ranks came to it and which did not",
     kBarrierWords,
@@ -154,7 +152,7 @@ constinit const Recogniser kMonitoredBarrier{
     {},
     {},
     true};
-constinit const Recogniser kFingerprints{
+extern constinit const Recogniser kFingerprints{
     "collective-fingerprints",
     "torch.distributed at debug level DETAIL: ranks that call different collectives",
     kPrintWords,

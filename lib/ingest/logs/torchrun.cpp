@@ -263,28 +263,22 @@ constexpr std::string_view kExitCodeWords[] = {"exit code", "exit_code",   "exit
 
 }  // namespace
 
-extern const Recogniser kTorchrunReport;
-extern const Recogniser kTorchrunExit;
-extern const Recogniser kSrunExit;
-extern const Recogniser kExitCode;
-extern const Recogniser kDebuggerSignal;
-extern const Recogniser kFinished;
-constinit const Recogniser kFinished{
+extern constinit const Recogniser kFinished{
     "training-finished", "the training's or the agent's own word that it came to its planned end",
     kFinishedWords, read_finished};
-constinit const Recogniser kTorchrunReport{
+extern constinit const Recogniser kTorchrunReport{
     "torchrun-report",
     "torchrun's failure report (ChildFailedError), with its Root Cause kept as a claim",
     kReportWords, read_report};
-constinit const Recogniser kTorchrunExit{
+extern constinit const Recogniser kTorchrunExit{
     "torchrun-exit", "torchrun: which child ended with which code, three generations", kExitWords,
     read_exit};
-constinit const Recogniser kSrunExit{"srun-exit", "srun: which tasks on which node ended how",
-                                     kSrunWords, read_srun};
-constinit const Recogniser kDebuggerSignal{"debugger-signal",
-                                           "gdb and lldb: the signal at which a process stopped",
-                                           kDebuggerWords, read_debugger_signal};
-constinit const Recogniser kExitCode{
+extern constinit const Recogniser kSrunExit{
+    "srun-exit", "srun: which tasks on which node ended how", kSrunWords, read_srun};
+extern constinit const Recogniser kDebuggerSignal{
+    "debugger-signal", "gdb and lldb: the signal at which a process stopped", kDebuggerWords,
+    read_debugger_signal};
+extern constinit const Recogniser kExitCode{
     "exit-code", "the job's exit code as a wrapper script or collector wrote it down",
     kExitCodeWords, read_exit_code};
 

@@ -262,13 +262,11 @@ constexpr std::string_view kIgnoredWords[] = {"Exception ignored"};
 
 }  // namespace
 
-extern const Recogniser kTraceback;
-constinit const Recogniser kTraceback{
+extern constinit const Recogniser kTraceback{
     "python-traceback", "Python exceptions with their stacks, chained and interleaved",
     kTracebackWords, read_traceback};
-extern const Recogniser kIgnored;
-constinit const Recogniser kIgnored{"python-ignored",
-                                    "exceptions that Python prints and does not raise",
-                                    kIgnoredWords, read_ignored};
+extern constinit const Recogniser kIgnored{"python-ignored",
+                                           "exceptions that Python prints and does not raise",
+                                           kIgnoredWords, read_ignored};
 
 }  // namespace culprit::ingest

@@ -81,11 +81,8 @@ constexpr std::string_view kBannerWords[] = {"Linux version "};
 
 }  // namespace
 
-extern const Recogniser kUncleanRestart;
-constinit const Recogniser kUncleanRestart{
-    .name = "unclean-restart",
-    .summary = "a machine that starts again in its own log without having been shut down",
-    .words = kBannerWords,
-    .read = read_unclean_restart};
+extern constinit const Recogniser kUncleanRestart{
+    "unclean-restart", "a machine that starts again in its own log without having been shut down",
+    kBannerWords, read_unclean_restart};
 
 }  // namespace culprit::ingest

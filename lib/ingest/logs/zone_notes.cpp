@@ -195,18 +195,13 @@ constexpr std::string_view kCommentWords[] = {"local time", " clock ",  "clock:"
 
 }  // namespace
 
-extern const Recogniser kZoneNotes, kZoneComments, kZoneSettings;
-constinit const Recogniser kZoneSettings{
-    .name = "zone-settings",
-    .summary = "the zone that a program was started with: TZ=Europe/Berlin",
-    .words = kZoneSettingWords,
-    .read = read_zone_setting};
-constinit const Recogniser kZoneComments{
-    .name = "zone-comments",
-    .summary = "comments that say in which zone a clock prints",
-    .words = kCommentWords,
-    .read = read_zone_comment};
-constinit const Recogniser kZoneNotes{
+extern constinit const Recogniser kZoneSettings{
+    "zone-settings", "the zone that a program was started with: TZ=Europe/Berlin",
+    kZoneSettingWords, read_zone_setting};
+extern constinit const Recogniser kZoneComments{"zone-comments",
+                                                "comments that say in which zone a clock prints",
+                                                kCommentWords, read_zone_comment};
+extern constinit const Recogniser kZoneNotes{
     .name = "zone-notes",
     .summary = "notes of people: in which zone the job's and the machines' clocks print",
     .words = {},

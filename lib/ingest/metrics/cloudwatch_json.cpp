@@ -124,8 +124,7 @@ std::string read_cloudwatch(std::string_view bytes, const MemberRow& member, Rea
 
 }  // namespace
 
-extern const Document kCloudwatchJson;
-constinit const Document kCloudwatchJson{
+extern constinit const Document kCloudwatchJson{
     "cloudwatch-json", "answers of Amazon CloudWatch: get-metric-data, get-metric-statistics",
     64u << 20, sniff_cloudwatch, read_cloudwatch};
 

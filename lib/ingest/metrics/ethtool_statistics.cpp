@@ -179,8 +179,7 @@ std::unique_ptr<RecordReader> make_ethtool_statistics(const Head& head) {
 
 }  // namespace
 
-extern const RecordText kEthtoolStatistics;
-constinit const RecordText kEthtoolStatistics{
+extern constinit const RecordText kEthtoolStatistics{
     "ethtool-statistics", "ethtool -S", sniff_ethtool_statistics, make_ethtool_statistics, true};
 
 }  // namespace culprit::ingest

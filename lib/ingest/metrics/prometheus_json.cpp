@@ -303,8 +303,7 @@ std::string read_prometheus_json(std::string_view bytes, const MemberRow& member
 
 }  // namespace
 
-extern const Document kPrometheusJson;
-constinit const Document kPrometheusJson{
+extern constinit const Document kPrometheusJson{
     "prometheus-json", "answers of the Prometheus HTTP API: matrix, vector, scalar", 512u << 20,
     sniff_prometheus_json, read_prometheus_json};
 

@@ -415,10 +415,10 @@ std::unique_ptr<RecordReader> make_prometheus_text(const Head& head) {
 
 }  // namespace
 
-extern const RecordText kPrometheusText;
-constinit const RecordText kPrometheusText{"prometheus-text",
-                                           "Prometheus text format and OpenMetrics: scrapes of "
-                                           "dcgm-exporter, node_exporter, xpu_timer ...",
-                                           sniff_prometheus_text, make_prometheus_text};
+extern constinit const RecordText kPrometheusText{
+    "prometheus-text",
+    "Prometheus text format and OpenMetrics: scrapes of "
+    "dcgm-exporter, node_exporter, xpu_timer ...",
+    sniff_prometheus_text, make_prometheus_text};
 
 }  // namespace culprit::ingest

@@ -183,11 +183,9 @@ std::unique_ptr<RecordReader> make_rdma_statistic(const Head& head) {
 
 }  // namespace
 
-extern const RecordText kRdmaStatistic;
-extern const Document kRdmaStatisticJson;
-constinit const RecordText kRdmaStatistic{"rdma-statistic", "rdma statistic show", sniff_text,
-                                          make_rdma_statistic, true};
-constinit const Document kRdmaStatisticJson{
+extern constinit const RecordText kRdmaStatistic{"rdma-statistic", "rdma statistic show",
+                                                 sniff_text, make_rdma_statistic, true};
+extern constinit const Document kRdmaStatisticJson{
     "rdma-statistic-json",     "rdma -j statistic show", 16u << 20,
     sniff_rdma_statistic_json, read_rdma_statistic_json, true};
 

@@ -489,8 +489,7 @@ std::unique_ptr<RecordReader> make_smi_csv(const Head&) { return std::make_uniqu
 
 }  // namespace
 
-extern const RecordText kSmiCsv;
-constinit const RecordText kSmiCsv{"nvidia-smi-csv", "nvidia-smi --query-gpu --format=csv",
-                                   sniff_smi_csv, make_smi_csv, true};
+extern constinit const RecordText kSmiCsv{"nvidia-smi-csv", "nvidia-smi --query-gpu --format=csv",
+                                          sniff_smi_csv, make_smi_csv, true};
 
 }  // namespace culprit::ingest

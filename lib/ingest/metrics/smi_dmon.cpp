@@ -313,12 +313,10 @@ std::unique_ptr<RecordReader> make_smi_dmon(const Head&) { return std::make_uniq
 
 }  // namespace
 
-extern const RecordText kSmiDmon;
-extern const Recogniser kSmiDmonBlock;
-constinit const Recogniser kSmiDmonBlock{
+extern constinit const Recogniser kSmiDmonBlock{
     "dmon-in-log", "tables of nvidia-smi dmon and dcgmi dmon within another log", kHeaderWords,
     read_block};
-constinit const RecordText kSmiDmon{"nvidia-smi-dmon", "nvidia-smi dmon and dcgmi dmon",
-                                    sniff_smi_dmon, make_smi_dmon, true};
+extern constinit const RecordText kSmiDmon{"nvidia-smi-dmon", "nvidia-smi dmon and dcgmi dmon",
+                                           sniff_smi_dmon, make_smi_dmon, true};
 
 }  // namespace culprit::ingest

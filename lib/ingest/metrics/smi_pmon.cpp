@@ -90,9 +90,8 @@ std::unique_ptr<RecordReader> make_smi_pmon(const Head&) { return std::make_uniq
 
 }  // namespace
 
-extern const RecordText kSmiPmon;
-constinit const RecordText kSmiPmon{"nvidia-smi-pmon",
-                                    "nvidia-smi pmon: which programs compute on each GPU",
-                                    sniff_smi_pmon, make_smi_pmon, true};
+extern constinit const RecordText kSmiPmon{"nvidia-smi-pmon",
+                                           "nvidia-smi pmon: which programs compute on each GPU",
+                                           sniff_smi_pmon, make_smi_pmon, true};
 
 }  // namespace culprit::ingest

@@ -64,11 +64,8 @@ constexpr std::string_view kProcessesWords[] = {"| Processes:"};
 
 }  // namespace
 
-extern const Recogniser kSmiProcesses;
-constinit const Recogniser kSmiProcesses{
-    .name = "nvidia-smi-processes",
-    .summary = "processes below the table of nvidia-smi: which programs hold each GPU",
-    .words = kProcessesWords,
-    .read = read_smi_processes};
+extern constinit const Recogniser kSmiProcesses{
+    "nvidia-smi-processes", "processes below the table of nvidia-smi: which programs hold each GPU",
+    kProcessesWords, read_smi_processes};
 
 }  // namespace culprit::ingest

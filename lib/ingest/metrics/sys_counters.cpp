@@ -183,12 +183,10 @@ std::string read_file(std::string_view bytes, const MemberRow& member, Reading& 
 
 }  // namespace
 
-extern const RecordText kSysCounters;
-extern const Document kSysCounterFile;
-constinit const RecordText kSysCounters{
+extern constinit const RecordText kSysCounters{
     "sys-counters", "counters of /sys/class/infiniband and /sys/class/net, path:value",
     sniff_sys_counters, make_sys_counters, true};
-constinit const Document kSysCounterFile{
+extern constinit const Document kSysCounterFile{
     "sys-counter-file", "single counter files of /sys/class/infiniband and /sys/class/net", 64,
     sniff_file, read_file};
 

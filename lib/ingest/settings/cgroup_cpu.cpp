@@ -51,8 +51,7 @@ constexpr std::string_view kCgroupWords[] = {"nr_periods", "nr_throttled"};
 
 }  // namespace
 
-extern const Recogniser kCgroupCpu;
-constinit const Recogniser kCgroupCpu{
+extern constinit const Recogniser kCgroupCpu{
     "cgroup-cpu", "cpu.stat: limits of processors that are reached", kCgroupWords, read_cgroup_cpu};
 
 }  // namespace culprit::ingest

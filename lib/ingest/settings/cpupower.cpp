@@ -36,8 +36,7 @@ constexpr std::string_view kCpupowerWords[] = {
 
 }  // namespace
 
-extern const Recogniser kCpupower;
-constinit const Recogniser kCpupower{
+extern constinit const Recogniser kCpupower{
     "cpupower", "cpupower frequency-info, scaling_governor of /sys", kCpupowerWords, read_cpupower};
 
 }  // namespace culprit::ingest

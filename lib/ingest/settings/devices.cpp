@@ -73,20 +73,18 @@ constexpr std::string_view kDriverWords[] = {"Driver Version", "NVIDIA UNIX", "N
 
 }  // namespace
 
-extern const Recogniser kSmiHeading;
-extern const Recogniser kEccHistory;
-extern const Recogniser kNicHeading;
 extern const Recogniser kDriver;
-constinit const Recogniser kSmiHeading{
+extern constinit const Recogniser kSmiHeading{
     "nvidia-smi-q", "nvidia-smi -q: ECC, remapped rows, clocks event reasons of each GPU",
     kSmiWords, read_smi_heading};
-constinit const Recogniser kEccHistory{"ecc-history",
-                                       "nvidia-smi -q: ECC errors of a GPU's whole life, which "
-                                       "are no error of the job",
-                                       kHistoryWords, read_ecc_history};
-constinit const Recogniser kNicHeading{"rdma-devices",
-                                       "ibstat, ibv_devinfo, ibstatus: state of each port",
-                                       kNicWords, read_nic_heading};
+extern constinit const Recogniser kEccHistory{
+    "ecc-history",
+    "nvidia-smi -q: ECC errors of a GPU's whole life, which "
+    "are no error of the job",
+    kHistoryWords, read_ecc_history};
+extern constinit const Recogniser kNicHeading{"rdma-devices",
+                                              "ibstat, ibv_devinfo, ibstatus: state of each port",
+                                              kNicWords, read_nic_heading};
 constinit const Recogniser kDriver{"nvidia-driver",
                                    "NVIDIA driver versions in kernel logs and nvidia-smi",
                                    kDriverWords, read_driver};

@@ -81,9 +81,8 @@ std::string read_environment(std::string_view bytes, const MemberRow& member, Re
 
 }  // namespace
 
-extern const Document kEnvironment;
-constinit const Document kEnvironment{"environment",    "env of a host, os-release",
-                                      kSettingBytes,    sniff_environment,
-                                      read_environment, true};
+extern constinit const Document kEnvironment{"environment",    "env of a host, os-release",
+                                             kSettingBytes,    sniff_environment,
+                                             read_environment, true};
 
 }  // namespace culprit::ingest

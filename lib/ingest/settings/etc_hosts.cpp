@@ -159,9 +159,8 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
 
 }  // namespace
 
-extern const Document kEtcHosts;
-constinit const Document kEtcHosts{"etc-hosts",    "/etc/hosts: addresses of machines",
-                                   16u << 20,      sniff_etc_hosts,
-                                   read_etc_hosts, true};
+extern constinit const Document kEtcHosts{"etc-hosts",    "/etc/hosts: addresses of machines",
+                                          16u << 20,      sniff_etc_hosts,
+                                          read_etc_hosts, true};
 
 }  // namespace culprit::ingest

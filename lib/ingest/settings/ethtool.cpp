@@ -42,8 +42,7 @@ constexpr std::string_view kEthtoolWords[] = {"Settings for "};
 
 }  // namespace
 
-extern const Recogniser kEthtool;
-constinit const Recogniser kEthtool{"ethtool", "ethtool IFACE: rate of each Ethernet port",
-                                    kEthtoolWords, read_ethtool};
+extern constinit const Recogniser kEthtool{"ethtool", "ethtool IFACE: rate of each Ethernet port",
+                                           kEthtoolWords, read_ethtool};
 
 }  // namespace culprit::ingest

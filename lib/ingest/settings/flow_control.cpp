@@ -30,8 +30,7 @@ constexpr std::string_view kFlowControlWords[] = {"Priority trust state", "enabl
 
 }  // namespace
 
-extern const Recogniser kFlowControl;
-constinit const Recogniser kFlowControl{
+extern constinit const Recogniser kFlowControl{
     "flow-control", "mlnx_qos, cma_roce_tos: what keeps RoCE from losing packets",
     kFlowControlWords, read_flow_control};
 

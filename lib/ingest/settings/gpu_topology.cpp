@@ -132,8 +132,7 @@ std::string read_gpu_topology(std::string_view bytes, const MemberRow& member, R
 
 }  // namespace
 
-extern const Document kGpuTopology;
-constinit const Document kGpuTopology{
+extern constinit const Document kGpuTopology{
     "gpu-topology",    "nvidia-smi topo -m: the NICs nearest to each GPU",
     64u << 10,         sniff_gpu_topology,
     read_gpu_topology, true};

@@ -108,8 +108,7 @@ std::string read_hostfile(std::string_view bytes, const MemberRow& member, Readi
 
 }  // namespace
 
-extern const Document kHostfile;
-constinit const Document kHostfile{
+extern constinit const Document kHostfile{
     "hostfile", "host files of mpirun and DeepSpeed: hosts in node order, with their slots",
     16u << 20, sniff_hostfile, read_hostfile};
 

@@ -34,8 +34,7 @@ constexpr std::string_view kInterfaceWords[] = {" qdisc ", ": flags="};
 
 }  // namespace
 
-extern const Recogniser kInterfaces;
-constinit const Recogniser kInterfaces{
+extern constinit const Recogniser kInterfaces{
     "interfaces", "ip link, ip addr, ifconfig: the sizes of packets that interfaces take",
     kInterfaceWords, read_interface};
 

@@ -101,8 +101,7 @@ std::string read_inventory(std::string_view bytes, const MemberRow& member, Read
 
 }  // namespace
 
-extern const Document kInventory;
-constinit const Document kInventory{"inventory", "lists of machines with their addresses",
-                                    64u << 20, sniff_inventory, read_inventory};
+extern constinit const Document kInventory{"inventory", "lists of machines with their addresses",
+                                           64u << 20, sniff_inventory, read_inventory};
 
 }  // namespace culprit::ingest

@@ -66,9 +66,8 @@ std::string read_job_config(string_view bytes, const MemberRow& member, Reading&
 
 }  // namespace
 
-extern const Document kJobConfig;
-constinit const Document kJobConfig{"job-config",
-                                    "configuration of a training in YAML: keys and values",
-                                    kMostConfig, sniff_job_config, read_job_config};
+extern constinit const Document kJobConfig{"job-config",
+                                           "configuration of a training in YAML: keys and values",
+                                           kMostConfig, sniff_job_config, read_job_config};
 
 }  // namespace culprit::ingest

@@ -59,8 +59,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 
 }  // namespace
 
-extern const Document kLsmod;
-constinit const Document kLsmod{
+extern constinit const Document kLsmod{
     "lsmod", "lsmod: which modules of GPUs and NICs are loaded", kSettingBytes, sniff, read, true};
 
 }  // namespace culprit::ingest

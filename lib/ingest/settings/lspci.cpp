@@ -107,13 +107,12 @@ constexpr std::string_view kLspciWords[] = {"3D controller", "VGA compatible con
 
 }  // namespace
 
-extern const Recogniser kLspci, kPciRows, kPciRedirect;
-constinit const Recogniser kPciRedirect{"pcie-redirect",
-                                        "lspci -vv: ports that redirect traffic between devices",
-                                        kRedirectWords, read_redirect};
-constinit const Recogniser kPciRows{"pcie-rows", "PCIe lanes and speed of cards, a line each",
-                                    kPciRowWords, read_pci_row};
-constinit const Recogniser kLspci{"lspci", "lspci -vv: PCIe lanes and speed of each NIC and GPU",
-                                  kLspciWords, read_lspci};
+extern constinit const Recogniser kPciRedirect{
+    "pcie-redirect", "lspci -vv: ports that redirect traffic between devices", kRedirectWords,
+    read_redirect};
+extern constinit const Recogniser kPciRows{
+    "pcie-rows", "PCIe lanes and speed of cards, a line each", kPciRowWords, read_pci_row};
+extern constinit const Recogniser kLspci{
+    "lspci", "lspci -vv: PCIe lanes and speed of each NIC and GPU", kLspciWords, read_lspci};
 
 }  // namespace culprit::ingest

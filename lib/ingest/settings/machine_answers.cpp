@@ -106,8 +106,7 @@ bool machine_answers(const Head& head) {
          std::ranges::all_of(lines, [&](const auto& one) { return one.second == each; });
 }
 
-extern const Recogniser kMachineAnswers;
-constinit const Recogniser kMachineAnswers{
+extern constinit const Recogniser kMachineAnswers{
     .name = "machine-answers",
     .summary = "pdsh, clush, loops over ssh: what several machines answered to a command",
     .words = {},

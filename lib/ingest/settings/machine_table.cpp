@@ -126,11 +126,10 @@ bool machine_table(const Head& head) {
   return false;
 }
 
-extern const Recogniser kMachineTable;
-constinit const Recogniser kMachineTable{.name = "machine-table",
-                                         .summary = "tables with a row for each machine",
-                                         .words = {},
-                                         .read = read_machine_row,
-                                         .whole_kind = kTableKind};
+extern constinit const Recogniser kMachineTable{.name = "machine-table",
+                                                .summary = "tables with a row for each machine",
+                                                .words = {},
+                                                .read = read_machine_row,
+                                                .whole_kind = kTableKind};
 
 }  // namespace culprit::ingest

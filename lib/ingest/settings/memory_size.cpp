@@ -75,10 +75,7 @@ constexpr std::string_view kMemoryWords[] = {"buff/cache", "MemTotal:"};
 
 }  // namespace
 
-extern const Recogniser kMemorySize;
-constinit const Recogniser kMemorySize{.name = "memory-size",
-                                       .summary = "free, top, /proc/meminfo: memory of a machine",
-                                       .words = kMemoryWords,
-                                       .read = read_memory_size};
+extern constinit const Recogniser kMemorySize{
+    "memory-size", "free, top, /proc/meminfo: memory of a machine", kMemoryWords, read_memory_size};
 
 }  // namespace culprit::ingest

@@ -47,8 +47,7 @@ std::string read_modinfo(std::string_view bytes, const MemberRow& member, Readin
 
 }  // namespace
 
-extern const Document kModinfo;
-constinit const Document kModinfo{
+extern constinit const Document kModinfo{
     "driver-information", "modinfo, ethtool -i: version and firmware of a driver",
     kSettingBytes,        sniff_modinfo,
     read_modinfo,         true};

@@ -29,11 +29,8 @@ constexpr std::string_view kMountWords[] = {" type nfs", " nfs4 rw", " nfs4 ro",
 
 }  // namespace
 
-extern const Recogniser kMounts;
-constinit const Recogniser kMounts{
-    .name = "mounts",
-    .summary = "mount, /proc/mounts, fstab: which machines serve the file systems",
-    .words = kMountWords,
-    .read = read_mount};
+extern constinit const Recogniser kMounts{
+    "mounts", "mount, /proc/mounts, fstab: which machines serve the file systems", kMountWords,
+    read_mount};
 
 }  // namespace culprit::ingest

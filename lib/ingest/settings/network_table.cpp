@@ -225,13 +225,11 @@ std::string read_network_json(std::string_view bytes, const MemberRow& member, R
 
 }  // namespace
 
-extern const Document kNetworkCsv;
-extern const Document kNetworkJson;
-constinit const Document kNetworkCsv{"network-table",
-                                     "CSV of hosts with their switch, rack, rail or pod", 64u << 20,
-                                     sniff_csv, read_csv};
-constinit const Document kNetworkJson{"network-table-json",
-                                      "JSON of hosts with their switch, rack, rail or pod",
-                                      16u << 20, sniff_network_json, read_network_json};
+extern constinit const Document kNetworkCsv{"network-table",
+                                            "CSV of hosts with their switch, rack, rail or pod",
+                                            64u << 20, sniff_csv, read_csv};
+extern constinit const Document kNetworkJson{"network-table-json",
+                                             "JSON of hosts with their switch, rack, rail or pod",
+                                             16u << 20, sniff_network_json, read_network_json};
 
 }  // namespace culprit::ingest

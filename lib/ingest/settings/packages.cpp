@@ -157,8 +157,7 @@ std::string read_packages(std::string_view bytes, const MemberRow& member, Readi
 
 }  // namespace
 
-extern const Document kPackages;
-constinit const Document kPackages{
+extern constinit const Document kPackages{
     "packages",    "dpkg -l, rpm -qa, pip freeze, pip list: versions of drivers and libraries",
     kSettingBytes, sniff_packages,
     read_packages, true};

@@ -178,12 +178,11 @@ std::string read_rank_ranges(std::string_view bytes, const MemberRow& member, Re
 
 }  // namespace
 
-extern const Document kRankRanges;
-constinit const Document kRankRanges{"rank-ranges", "lists of machines and their ranks", 16u << 20,
-                                     sniff_rank_ranges, read_rank_ranges};
+extern constinit const Document kRankRanges{"rank-ranges", "lists of machines and their ranks",
+                                            16u << 20, sniff_rank_ranges, read_rank_ranges};
 
-extern const Document kRankTable;
-constinit const Document kRankTable{"rank-table", "tables of ranks and their hosts and processes",
-                                    64u << 20, sniff_rank_table, read_rank_table};
+extern constinit const Document kRankTable{"rank-table",
+                                           "tables of ranks and their hosts and processes",
+                                           64u << 20, sniff_rank_table, read_rank_table};
 
 }  // namespace culprit::ingest

@@ -86,10 +86,9 @@ constexpr std::string_view kRdmaSettingsWords[] = {"fw_ver:", "Firmware version:
 
 }  // namespace
 
-extern const Recogniser kRdmaSettings, kRdmaPortLines;
-constinit const Recogniser kRdmaPortLines{"rdma-port-lines", "ports of RDMA devices, a line each",
-                                          kPortLineWords, read_port_line};
-constinit const Recogniser kRdmaSettings{
+extern constinit const Recogniser kRdmaPortLines{
+    "rdma-port-lines", "ports of RDMA devices, a line each", kPortLineWords, read_port_line};
+extern constinit const Recogniser kRdmaSettings{
     "rdma-settings", "ibstat, ibv_devinfo, ibstatus: firmware, board, rate and MTU of each device",
     kRdmaSettingsWords, read_rdma_settings, "rdma"};
 

@@ -244,12 +244,10 @@ std::string read_topology_yaml(std::string_view bytes, const MemberRow& member, 
 
 }  // namespace
 
-extern const Document kSlurmTopology;
-extern const Document kSlurmTopologyYaml;
-constinit const Document kSlurmTopology{
+extern constinit const Document kSlurmTopology{
     "slurm-topology", "Slurm's topology.conf, scontrol show topology: switches and blocks",
     16u << 20, sniff_conf, read_conf};
-constinit const Document kSlurmTopologyYaml{"topology-yaml", "Slurm's topology.yaml", 16u << 20,
-                                            sniff_topology_yaml, read_topology_yaml};
+extern constinit const Document kSlurmTopologyYaml{
+    "topology-yaml", "Slurm's topology.yaml", 16u << 20, sniff_topology_yaml, read_topology_yaml};
 
 }  // namespace culprit::ingest

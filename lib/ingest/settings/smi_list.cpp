@@ -21,8 +21,7 @@ constexpr std::string_view kSmiListWords[] = {" (UUID: GPU-", " (UUID: MIG-"};
 
 }  // namespace
 
-extern const Recogniser kSmiList;
-constinit const Recogniser kSmiList{"nvidia-smi-list", "nvidia-smi -L: the model of each GPU",
-                                    kSmiListWords, read_smi_list};
+extern constinit const Recogniser kSmiList{
+    "nvidia-smi-list", "nvidia-smi -L: the model of each GPU", kSmiListWords, read_smi_list};
 
 }  // namespace culprit::ingest

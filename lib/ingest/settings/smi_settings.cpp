@@ -135,8 +135,7 @@ constexpr std::string_view kSmiSettingsWords[] = {"Persistence Mode", "VBIOS Ver
 
 }  // namespace
 
-extern const Recogniser kSmiSettings;
-constinit const Recogniser kSmiSettings{
+extern constinit const Recogniser kSmiSettings{
     "nvidia-smi-settings", "nvidia-smi -q: versions, modes and power limits of each GPU",
     kSmiSettingsWords, read_smi_settings, "nvidia-smi"};
 

@@ -72,8 +72,7 @@ std::string read_sysctl(std::string_view bytes, const MemberRow& member, Reading
 
 }  // namespace
 
-extern const Document kSysctl;
-constinit const Document kSysctl{
+extern constinit const Document kSysctl{
     "sysctl", "sysctl -a: settings of the kernel", kSettingBytes, sniff_sysctl, read_sysctl, true};
 
 }  // namespace culprit::ingest

@@ -211,8 +211,7 @@ std::string read_diff(string_view bytes, const MemberRow& member, Reading& readi
 
 }  // namespace
 
-extern const Document kTextDiff;
-constinit const Document kTextDiff{
+extern constinit const Document kTextDiff{
     "text-diff", "diff, git diff: settings and code that changed between two runs", kSettingBytes,
     sniff_diff, read_diff};
 

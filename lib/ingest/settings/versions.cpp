@@ -190,9 +190,9 @@ std::string read_versions(std::string_view bytes, const MemberRow& member, Readi
 
 }  // namespace
 
-extern const Document kVersions;
-constinit const Document kVersions{"versions",    "torch.utils.collect_env and lists of versions",
-                                   kSettingBytes, sniff_versions,
-                                   read_versions, true};
+extern constinit const Document kVersions{
+    "versions",    "torch.utils.collect_env and lists of versions",
+    kSettingBytes, sniff_versions,
+    read_versions, true};
 
 }  // namespace culprit::ingest

@@ -94,8 +94,7 @@ std::string read_wiring(std::string_view bytes, const MemberRow& member, Reading
 
 }  // namespace
 
-extern const Document kWiring;
-constinit const Document kWiring{"wiring", "which machines are wired to which switches", 16u << 20,
-                                 sniff_wiring, read_wiring};
+extern constinit const Document kWiring{"wiring", "which machines are wired to which switches",
+                                        16u << 20, sniff_wiring, read_wiring};
 
 }  // namespace culprit::ingest

@@ -70,11 +70,11 @@ Outcome read_dump_heading(const TextLine& line, Reading& reading) {
 
 }  // namespace
 
-extern const Recogniser kDumpHeading;
-constinit const Recogniser kDumpHeading{"dump-heading",
-                                        "headings above dumps of processes that name the rank",
-                                        {},
-                                        read_dump_heading,
-                                        "stack"};
+extern constinit const Recogniser kDumpHeading{
+    "dump-heading",
+    "headings above dumps of processes that name the rank",
+    {},
+    read_dump_heading,
+    "stack"};
 
 }  // namespace culprit::ingest

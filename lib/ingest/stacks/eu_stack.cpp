@@ -143,8 +143,8 @@ constexpr std::string_view kEuStackWords[] = {" - process"};
 
 }  // namespace
 
-extern const Recogniser kEuStack;
-constinit const Recogniser kEuStack{"eu-stack", "eu-stack -p: threads of a process, machine frames",
-                                    kEuStackWords, read_eu_stack, "stack"};
+extern constinit const Recogniser kEuStack{"eu-stack",
+                                           "eu-stack -p: threads of a process, machine frames",
+                                           kEuStackWords, read_eu_stack, "stack"};
 
 }  // namespace culprit::ingest

@@ -173,8 +173,7 @@ constexpr std::string_view kFaulthandlerWords[] = {"(most recent call first):"};
 
 }  // namespace
 
-extern const Recogniser kFaulthandler;
-constinit const Recogniser kFaulthandler{
+extern constinit const Recogniser kFaulthandler{
     "faulthandler", "Python's faulthandler: threads in dumps, fatal errors and timeouts, C stacks",
     kFaulthandlerWords, read_faulthandler, "stack"};
 

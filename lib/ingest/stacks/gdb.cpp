@@ -533,8 +533,7 @@ constexpr std::string_view kGdbWords[] = {"(LWP 1",
 
 }  // namespace
 
-extern const Recogniser kGdb;
-constinit const Recogniser kGdb{
+extern constinit const Recogniser kGdb{
     "gdb", "gdb thread apply all bt, pstack, gstack, py-bt, cuda-gdb's kernels", kGdbWords,
     read_gdb, "stack"};
 

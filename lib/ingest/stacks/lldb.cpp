@@ -157,8 +157,7 @@ constexpr std::string_view kLldbWords[] = {"thread #"};
 
 }  // namespace
 
-extern const Recogniser kLldb;
-constinit const Recogniser kLldb{"lldb", "lldb thread backtrace all", kLldbWords, read_lldb,
-                                 "stack"};
+extern constinit const Recogniser kLldb{"lldb", "lldb thread backtrace all", kLldbWords, read_lldb,
+                                        "stack"};
 
 }  // namespace culprit::ingest

@@ -211,8 +211,7 @@ std::string read_process_dump(std::string_view bytes, const MemberRow& member, R
 
 }  // namespace
 
-extern const Document kProcessDump;
-constinit const Document kProcessDump{
+extern constinit const Document kProcessDump{
     "process-dump", "/proc status and environment of a process: pid, rank, local rank, host",
     64u << 20, sniff_process_dump, read_process_dump};
 

@@ -121,8 +121,7 @@ std::string read_process_file(std::string_view bytes, const MemberRow& member, R
 
 }  // namespace
 
-extern const Document kProcessFile;
-constinit const Document kProcessFile{
+extern constinit const Document kProcessFile{
     "proc-file", "single files of /proc/<pid>/: stack, wchan, cmdline, environ", 1u << 20,
     sniff_process_file, read_process_file};
 

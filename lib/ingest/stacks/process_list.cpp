@@ -423,8 +423,7 @@ bool lists_processes(std::string_view first_line) {
   return columns_asked_for(first_line).has_value();
 }
 
-extern const Recogniser kProcessList;
-constinit const Recogniser kProcessList{
+extern constinit const Recogniser kProcessList{
     "ps", "ps with any columns: processes, their states and parents, threads folded",
     kProcessListWords, read_process_list, kProcessKind};
 

@@ -113,11 +113,11 @@ Outcome read_process_tree(const TextLine& line, Reading& reading) {
 
 }  // namespace
 
-extern const Recogniser kPstree;
-constinit const Recogniser kPstree{"pstree",
-                                   "pstree -aplt: processes, their parents, how many threads",
-                                   {},
-                                   read_process_tree,
-                                   "process"};
+extern constinit const Recogniser kPstree{
+    "pstree",
+    "pstree -aplt: processes, their parents, how many threads",
+    {},
+    read_process_tree,
+    "process"};
 
 }  // namespace culprit::ingest

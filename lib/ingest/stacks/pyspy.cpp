@@ -284,8 +284,7 @@ std::optional<Frame> pyspy_frame(std::string_view text) {
   return frame;
 }
 
-extern const Recogniser kPyspy;
-constinit const Recogniser kPyspy{
+extern constinit const Recogniser kPyspy{
     "py-spy", "py-spy dump: threads of Python processes, with native frames, locals and children",
     kPyspyWords, read_pyspy, "stack"};
 

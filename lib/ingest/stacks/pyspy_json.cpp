@@ -197,8 +197,7 @@ std::string read_pyspy_json(std::string_view bytes, const MemberRow& member, Rea
 
 }  // namespace
 
-extern const Document kPyspyJson;
-constinit const Document kPyspyJson{
+extern constinit const Document kPyspyJson{
     "pyspy-json", "py-spy dump --json: one list of threads, several, or wrapped by a service",
     256u << 20, sniff_pyspy_json, read_pyspy_json};
 

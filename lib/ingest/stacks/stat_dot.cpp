@@ -194,8 +194,7 @@ std::string read_stat_dot(std::string_view bytes, const MemberRow& member, Readi
 
 }  // namespace
 
-extern const Document kStatDot;
-constinit const Document kStatDot{"stat-dot", "LLNL STAT: merged call graph of all ranks",
-                                  64u << 20, sniff_stat_dot, read_stat_dot};
+extern constinit const Document kStatDot{"stat-dot", "LLNL STAT: merged call graph of all ranks",
+                                         64u << 20, sniff_stat_dot, read_stat_dot};
 
 }  // namespace culprit::ingest

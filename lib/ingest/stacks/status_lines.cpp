@@ -97,11 +97,9 @@ constexpr std::string_view kStatusWords[] = {"/status"};
 
 }  // namespace
 
-extern const Recogniser kStatusLines;
-constinit const Recogniser kStatusLines{
-    .name = "proc-status-lines",
-    .summary = "states of processes behind the command that printed them from /proc/PID/status",
-    .words = kStatusWords,
-    .read = read_status_command};
+extern constinit const Recogniser kStatusLines{
+    "proc-status-lines",
+    "states of processes behind the command that printed them from /proc/PID/status", kStatusWords,
+    read_status_command};
 
 }  // namespace culprit::ingest

@@ -330,9 +330,8 @@ std::string read_digests(std::string_view bytes, const MemberRow& member, Readin
 
 }  // namespace
 
-extern const Document kDigestTable;
-constinit const Document kDigestTable{"digest-table",
-                                      "digests of what each device made of the same work",
-                                      256u << 20, sniff_digests, read_digests};
+extern constinit const Document kDigestTable{"digest-table",
+                                             "digests of what each device made of the same work",
+                                             256u << 20, sniff_digests, read_digests};
 
 }  // namespace culprit::ingest

@@ -513,9 +513,8 @@ bool measured_rates(const Head& head) {
          !table.repeats();
 }
 
-extern const Document kMeasuredRates;
-constinit const Document kMeasuredRates{"measured-rates",
-                                        "rates measured between machines, ports and GPUs",
-                                        64u << 20, measured_rates, read_measured_rates};
+extern constinit const Document kMeasuredRates{"measured-rates",
+                                               "rates measured between machines, ports and GPUs",
+                                               64u << 20, measured_rates, read_measured_rates};
 
 }  // namespace culprit::ingest

@@ -166,9 +166,8 @@ std::optional<bool> passed_by_word(std::string_view word) {
   return share ? std::optional(share->first == 0) : std::nullopt;
 }
 
-extern const Document kOutcomes;
-constinit const Document kOutcomes{"outcomes",
-                                   "tables of checks, their hosts and how they came out",
-                                   kMostBytes, sniff_outcomes, read_outcomes};
+extern constinit const Document kOutcomes{"outcomes",
+                                          "tables of checks, their hosts and how they came out",
+                                          kMostBytes, sniff_outcomes, read_outcomes};
 
 }  // namespace culprit::ingest

@@ -278,9 +278,8 @@ std::string read_tested_devices(std::string_view bytes, const MemberRow& member,
 
 }  // namespace
 
-extern const Document kTestedDevices;
-constinit const Document kTestedDevices{"tested-devices",
-                                        "how a test came out on every device, a row each",
-                                        64u << 20, sniff_tested_devices, read_tested_devices};
+extern constinit const Document kTestedDevices{
+    "tested-devices", "how a test came out on every device, a row each", 64u << 20,
+    sniff_tested_devices, read_tested_devices};
 
 }  // namespace culprit::ingest

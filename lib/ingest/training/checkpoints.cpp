@@ -140,14 +140,13 @@ constexpr std::string_view kAlsoOfSaves[] = {"checkpoint", "ckpt"};
 
 }  // namespace
 
-extern const Recogniser kCheckpoint, kSaveTime;
-constinit const Recogniser kSaveTime{.name = "save-times",
-                                     .summary = "how long the saving of a checkpoint took",
-                                     .words = kSaveTimeWords,
-                                     .read = read_save_time,
-                                     .also = kAlsoOfSaves,
-                                     .beside = true};
-constinit const Recogniser kCheckpoint{
+extern constinit const Recogniser kSaveTime{.name = "save-times",
+                                            .summary = "how long the saving of a checkpoint took",
+                                            .words = kSaveTimeWords,
+                                            .read = read_save_time,
+                                            .also = kAlsoOfSaves,
+                                            .beside = true};
+extern constinit const Recogniser kCheckpoint{
     "checkpoint", "checkpoints written and read, as training frameworks report them",
     kCheckpointWords, read_checkpoint};
 

@@ -71,8 +71,7 @@ constexpr std::string_view kComposerWords[] = {"batch=", "batches_per_sec",
 
 }  // namespace
 
-extern const Recogniser kComposer;
-constinit const Recogniser kComposer{"composer", "MosaicML Composer's batches, a figure a line",
-                                     kComposerWords, read_composer};
+extern constinit const Recogniser kComposer{
+    "composer", "MosaicML Composer's batches, a figure a line", kComposerWords, read_composer};
 
 }  // namespace culprit::ingest

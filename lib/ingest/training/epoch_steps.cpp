@@ -61,9 +61,8 @@ constexpr std::string_view kEpochWords[] = {"epoch: [",     "epoch:[",     "epoc
 
 }  // namespace
 
-extern const Recogniser kEpochSteps;
-constinit const Recogniser kEpochSteps{"epoch-steps",
-                                       "steps counted within an epoch, with a loss or a time",
-                                       kEpochWords, read_epoch_step};
+extern constinit const Recogniser kEpochSteps{
+    "epoch-steps", "steps counted within an epoch, with a loss or a time", kEpochWords,
+    read_epoch_step};
 
 }  // namespace culprit::ingest

@@ -86,11 +86,8 @@ constexpr string_view kExpertWords[] = {"tokens_per_expert", "tokens per expert"
 
 }  // namespace
 
-extern const Recogniser kExpertLoads;
-constinit const Recogniser kExpertLoads{
-    .name = "expert-loads",
-    .summary = "tokens by expert of a mixture of experts: one that takes many times the usual",
-    .words = kExpertWords,
-    .read = read_expert_load};
+extern constinit const Recogniser kExpertLoads{
+    "expert-loads", "tokens by expert of a mixture of experts: one that takes many times the usual",
+    kExpertWords, read_expert_load};
 
 }  // namespace culprit::ingest

@@ -86,8 +86,7 @@ std::string read_golden_values(std::string_view bytes, const MemberRow& member, 
 
 }  // namespace
 
-extern const Document kGoldenValues;
-constinit const Document kGoldenValues{
+extern constinit const Document kGoldenValues{
     "megatron-golden",
     "golden values of Megatron-LM: curves and iteration times of a reference run", 64u << 20,
     sniff_golden_values, read_golden_values};

@@ -279,8 +279,7 @@ bool labelled_rows(const Head& head) {
          most->second * 5 >= lines * 4;
 }
 
-extern const Recogniser kLabelledRows;
-constinit const Recogniser kLabelledRows{
+extern constinit const Recogniser kLabelledRows{
     .name = "labelled-rows",
     .summary = "rows of values behind their names, of machines or devices",
     .words = {},

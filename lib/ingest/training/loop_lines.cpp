@@ -197,17 +197,17 @@ constexpr std::string_view kOfSteps[] = {"step", "iter", "it ", "it="};
 
 }  // namespace
 
-extern const Recogniser kLoopLines, kStepTime;
-constinit const Recogniser kLoopLines{
+extern constinit const Recogniser kLoopLines{
     "step-loss", "home-made loops: any line with a number that counts and a loss",
     kLoopWords,  read_loop,
     {},          {},
     false,       rules::loss_line_words};
-constinit const Recogniser kStepTime{"step-time",
-                                     "home-made loops: a step number and how long a step takes",
-                                     kStepTimeWords,
-                                     read_step_time,
-                                     {},
-                                     kOfSteps};
+extern constinit const Recogniser kStepTime{
+    "step-time",
+    "home-made loops: a step number and how long a step takes",
+    kStepTimeWords,
+    read_step_time,
+    {},
+    kOfSteps};
 
 }  // namespace culprit::ingest

@@ -160,10 +160,9 @@ constexpr std::string_view kStragglerWords[] = {"MnRtt/Rnk: ", "Ranks with lowes
 
 }  // namespace
 
-extern const Recogniser kMegatronTimers, kMegatronStraggler;
-constinit const Recogniser kMegatronTimers{"megatron-timers", "Megatron-LM's timers across ranks",
-                                           kTimerWords, read_timers};
-constinit const Recogniser kMegatronStraggler{
+extern constinit const Recogniser kMegatronTimers{
+    "megatron-timers", "Megatron-LM's timers across ranks", kTimerWords, read_timers};
+extern constinit const Recogniser kMegatronStraggler{
     "megatron-straggler", "Megatron-LM's straggler detector: extremes and the ranks that had them",
     kStragglerWords, read_straggler};
 

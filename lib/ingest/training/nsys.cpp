@@ -257,8 +257,7 @@ std::string read_nsys(std::string_view bytes, const MemberRow& member, Reading& 
 
 }  // namespace
 
-extern const Document kNsysExport;
-constinit const Document kNsysExport{
+extern constinit const Document kNsysExport{
     "nsys-export", "exports of Nsight Systems (nsys export --type sqlite): steps and GPU of ranks",
     1u << 30, sniff_nsys, read_nsys};
 

@@ -255,22 +255,17 @@ constexpr string_view kMeshWords[] = {"-D device mesh with", "device mesh with p
 
 }  // namespace
 
-extern const Recogniser kMegatronSizes;
-extern const Recogniser kMegatronArguments;
-extern const Recogniser kNemoGroups;
-extern const Recogniser kDeviceMesh;
-extern const Recogniser kGlobalRank;
-constinit const Recogniser kMegatronSizes{
+extern constinit const Recogniser kMegatronSizes{
     "megatron-sizes", "Megatron-LM's line of world and parallel sizes", kSizesWords, read_sizes};
-constinit const Recogniser kMegatronArguments{
+extern constinit const Recogniser kMegatronArguments{
     "megatron-arguments",
     "Megatron-LM and GPT-NeoX arguments, with the sizes and order of the parallel dimensions",
     kArgumentWords, read_argument};
-constinit const Recogniser kNemoGroups{"nemo-groups", "NeMo's lists of parallel groups", kListWords,
-                                       read_group_lists};
-constinit const Recogniser kGlobalRank{"lightning-ranks", "Lightning's rank and world size",
-                                       kGlobalRankWords, read_global_rank};
-constinit const Recogniser kDeviceMesh{"device-mesh", "torchtitan's device mesh", kMeshWords,
-                                       read_mesh};
+extern constinit const Recogniser kNemoGroups{"nemo-groups", "NeMo's lists of parallel groups",
+                                              kListWords, read_group_lists};
+extern constinit const Recogniser kGlobalRank{"lightning-ranks", "Lightning's rank and world size",
+                                              kGlobalRankWords, read_global_rank};
+extern constinit const Recogniser kDeviceMesh{"device-mesh", "torchtitan's device mesh", kMeshWords,
+                                              read_mesh};
 
 }  // namespace culprit::ingest

@@ -232,21 +232,16 @@ constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 
 }  // namespace
 
-extern const Recogniser kMegatron;
-extern const Recogniser kDeepspeed;
-extern const Recogniser kNemo;
-extern const Recogniser kTorchtitan;
-extern const Recogniser kHuggingface;
-constinit const Recogniser kMegatron{
+extern constinit const Recogniser kMegatron{
     "megatron", "Megatron-LM and GPT-NeoX iteration lines (NaN as the missing loss)",
     kMegatronWords, read_megatron};
-constinit const Recogniser kDeepspeed{"deepspeed", "DeepSpeed step lines", kDeepspeedWords,
-                                      read_deepspeed};
-constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars", kNemoWords,
-                                 read_nemo};
-constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords,
-                                       read_torchtitan};
-constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries",
-                                        kHuggingfaceWords, read_huggingface};
+extern constinit const Recogniser kDeepspeed{"deepspeed", "DeepSpeed step lines", kDeepspeedWords,
+                                             read_deepspeed};
+extern constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars", kNemoWords,
+                                        read_nemo};
+extern constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords,
+                                              read_torchtitan};
+extern constinit const Recogniser kHuggingface{
+    "huggingface", "Hugging Face Trainer's log dictionaries", kHuggingfaceWords, read_huggingface};
 
 }  // namespace culprit::ingest

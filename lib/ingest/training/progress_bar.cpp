@@ -222,12 +222,12 @@ constexpr std::string_view kAlsoOfProgress[] = {"| "};
 
 }  // namespace
 
-extern const Recogniser kProgressBar;
-constinit const Recogniser kProgressBar{"tqdm",
-                                        "progress bars of tqdm, where a log has no step lines",
-                                        kProgressBarWords,
-                                        read_progress_bar,
-                                        {},
-                                        kAlsoOfProgress};
+extern constinit const Recogniser kProgressBar{
+    "tqdm",
+    "progress bars of tqdm, where a log has no step lines",
+    kProgressBarWords,
+    read_progress_bar,
+    {},
+    kAlsoOfProgress};
 
 }  // namespace culprit::ingest

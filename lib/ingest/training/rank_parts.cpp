@@ -317,8 +317,7 @@ constexpr std::string_view kAlsoOfRanks[] = {"ran", "timers ", "per gpu", "per d
 
 bool tells_of_rank(std::string_view text) { return speaker_of(text).has_value(); }
 
-extern const Recogniser kRankParts;
-constinit const Recogniser kRankParts{
+extern constinit const Recogniser kRankParts{
     "rank-parts",
     "parts of a step by rank or machine, in lines of home-made loops",
     kRankPartWords,

@@ -33,12 +33,11 @@ Outcome read_start_mark(const TextLine& line, Reading& reading) {
 
 }  // namespace
 
-extern const Recogniser kStartMark;
-constinit const Recogniser kStartMark{.name = "start-mark",
-                                      .summary = "when the parts of a start began and ended",
-                                      .words = {},
-                                      .read = read_start_mark,
-                                      .beside = true,
-                                      .table_words = rules::restart_words};
+extern constinit const Recogniser kStartMark{.name = "start-mark",
+                                             .summary = "when the parts of a start began and ended",
+                                             .words = {},
+                                             .read = read_start_mark,
+                                             .beside = true,
+                                             .table_words = rules::restart_words};
 
 }  // namespace culprit::ingest

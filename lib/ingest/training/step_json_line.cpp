@@ -32,9 +32,8 @@ constexpr std::string_view kStepJsonWords[] = {
 
 }  // namespace
 
-extern const Recogniser kStepJson;
-constinit const Recogniser kStepJson{"step-json-line",
-                                     "JSON records of steps among the lines of a log",
-                                     kStepJsonWords, read_step_json};
+extern constinit const Recogniser kStepJson{"step-json-line",
+                                            "JSON records of steps among the lines of a log",
+                                            kStepJsonWords, read_step_json};
 
 }  // namespace culprit::ingest

@@ -73,8 +73,7 @@ std::unique_ptr<RecordReader> make_step_jsonl(const Head& head) {
 
 }  // namespace
 
-extern const RecordText kStepJsonl;
-constinit const RecordText kStepJsonl{
+extern constinit const RecordText kStepJsonl{
     "metrics-jsonl", "JSON lines of numbers by step or time, one record a line; wandb history",
     sniff_step_jsonl, make_step_jsonl};
 

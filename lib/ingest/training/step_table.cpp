@@ -532,8 +532,7 @@ std::unique_ptr<RecordReader> make_step_table(const Head& head) {
 
 }  // namespace
 
-extern const RecordText kStepTable;
-constinit const RecordText kStepTable{
+extern constinit const RecordText kStepTable{
     "metrics-table",
     "CSV and TSV of numbers by step or time: wide, long, wandb exports, logs of collective calls",
     sniff_step_table, make_step_table};

@@ -353,8 +353,8 @@ std::string read_tensorboard(std::string_view bytes, const MemberRow& member, Re
 
 }  // namespace
 
-extern const Document kTensorboard;
-constinit const Document kTensorboard{"tensorboard-events", "TensorBoard event files: scalars",
-                                      kMostEventBytes, sniff_tensorboard, read_tensorboard};
+extern constinit const Document kTensorboard{"tensorboard-events",
+                                             "TensorBoard event files: scalars", kMostEventBytes,
+                                             sniff_tensorboard, read_tensorboard};
 
 }  // namespace culprit::ingest

@@ -196,8 +196,7 @@ std::string read_trace(std::string_view bytes, const MemberRow& member, Reading&
 
 }  // namespace
 
-extern const Document kTorchTrace;
-constinit const Document kTorchTrace{
+extern constinit const Document kTorchTrace{
     "torch-trace", "traces of torch.profiler (Kineto, Chrome's format): steps and GPU of one rank",
     1u << 30, sniff_trace, read_trace};
 

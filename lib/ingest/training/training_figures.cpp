@@ -119,16 +119,15 @@ constexpr std::string_view kTimesWords[] = {"time (ms) | "};
 
 }  // namespace
 
-extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes;
-constinit const Recogniser kFieldFigures{
+extern constinit const Recogniser kFieldFigures{
     "step-figures", "every number on iteration lines of Megatron-LM, GPT-NeoX and NeMo 2",
     kFieldWords, read_fields};
-constinit const Recogniser kTitanFigures{
+extern constinit const Recogniser kTitanFigures{
     "torchtitan-figures", "throughput, memory and utilisation on torchtitan's step lines",
     kTitanFigureWords, read_titan};
-constinit const Recogniser kSamplesPerSecond{
+extern constinit const Recogniser kSamplesPerSecond{
     "deepspeed-samples", "DeepSpeed's samples per second and memory", kSamplesWords, read_samples};
-constinit const Recogniser kStepTimes{
+extern constinit const Recogniser kStepTimes{
     "step-times", "parts of a step: DeepSpeed and GPT-NeoX 'time (ms) | forward: ...'", kTimesWords,
     read_times};
 

@@ -55,8 +55,7 @@ constexpr std::string_view kAlsoOfSteps[] = {"step:"};
 
 }  // namespace
 
-extern const Recogniser kVerl;
-constinit const Recogniser kVerl{
+extern constinit const Recogniser kVerl{
     "verl", "verl's steps with the times of their parts", kVerlWords, read_verl, {}, kAlsoOfSteps};
 
 }  // namespace culprit::ingest

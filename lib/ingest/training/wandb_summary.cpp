@@ -22,9 +22,8 @@ std::string read_wandb_summary(std::string_view bytes, const MemberRow& member, 
 
 }  // namespace
 
-extern const Document kWandbSummary;
-constinit const Document kWandbSummary{"wandb-summary",
-                                       "wandb-summary.json: the last values of a run", 16u << 20,
-                                       sniff_wandb_summary, read_wandb_summary};
+extern constinit const Document kWandbSummary{"wandb-summary",
+                                              "wandb-summary.json: the last values of a run",
+                                              16u << 20, sniff_wandb_summary, read_wandb_summary};
 
 }  // namespace culprit::ingest

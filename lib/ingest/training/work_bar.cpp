@@ -98,12 +98,12 @@ constexpr std::string_view kAlsoOfBars[] = {"%|"};
 
 }  // namespace
 
-extern const Recogniser kWorkBar;
-constinit const Recogniser kWorkBar{"work-bar",
-                                    "progress bars of work that is no step: tokenising, downloads",
-                                    kWorkBarWords,
-                                    read_work_bar,
-                                    {},
-                                    kAlsoOfBars};
+extern constinit const Recogniser kWorkBar{
+    "work-bar",
+    "progress bars of work that is no step: tokenising, downloads",
+    kWorkBarWords,
+    read_work_bar,
+    {},
+    kAlsoOfBars};
 
 }  // namespace culprit::ingest
