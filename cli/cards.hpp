@@ -1,7 +1,6 @@
 // Files of cards, as commands read them.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "fleet/card.hpp"

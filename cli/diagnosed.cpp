@@ -2,8 +2,6 @@
 
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "batch/entry.hpp"
 #include "bundle/own_files.hpp"
 #include "command.hpp"

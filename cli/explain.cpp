@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

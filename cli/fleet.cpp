@@ -13,7 +13,6 @@
 #include "incident.hpp"
 #include "line/timestamp.hpp"
 #include "model/json.hpp"
-#include "model/shell.hpp"
 #include "model/sort.hpp"
 #include "pack.hpp"
 #include "report/fleet.hpp"

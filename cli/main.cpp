@@ -2,7 +2,6 @@
 #include <cerrno>
 #include <clocale>
 #include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <new>
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "fleet/failures.hpp"
+#include "model/csv.hpp"
 #include "model/json.hpp"
 #include "model/sort.hpp"
 #include "model/terms.hpp"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "batch/entry.hpp"
-#include "model/csv.hpp"
 
 namespace culprit::batch {
 

@@ -3,8 +3,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/address.hpp"

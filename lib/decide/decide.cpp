@@ -5,8 +5,6 @@
 #include <numeric>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "decide/compare.hpp"
 #include "decide/history.hpp"
 #include "decide/ledger.hpp"

@@ -2,12 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
-#include <set>
-#include <span>
-
-#include <fmt/format.h>
 
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"

@@ -3,8 +3,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"

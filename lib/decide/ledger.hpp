@@ -2,7 +2,6 @@
 // done after each, and from where on that counts. Inside of this room only.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "decide/case.hpp"

@@ -1,7 +1,6 @@
 #include "decide/outcomes.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "decide/ledger.hpp"
 #include "model/confidence.hpp"

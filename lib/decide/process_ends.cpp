@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/contains.hpp"

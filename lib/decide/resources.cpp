@@ -1,6 +1,5 @@
 // What ran out: memory, disks, limits.
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <string>
 

@@ -5,8 +5,6 @@
 #include <set>
 #include <span>
 
-#include <fmt/format.h>
-
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"

@@ -2,8 +2,6 @@
 #include "decide/wanted.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"

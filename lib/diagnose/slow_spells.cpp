@@ -1,7 +1,6 @@
 #include "slow_spells.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "model/number.hpp"
 #include "model/ranges.hpp"

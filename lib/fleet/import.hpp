@@ -6,10 +6,8 @@
 // order of time.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

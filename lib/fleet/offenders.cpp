@@ -1,7 +1,6 @@
 #include "fleet/offenders.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "model/sort.hpp"

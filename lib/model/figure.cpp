@@ -1,6 +1,5 @@
 #include "model/figure.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 

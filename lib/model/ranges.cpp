@@ -1,6 +1,5 @@
 #include "model/ranges.hpp"
 
-#include <algorithm>
 #include <charconv>
 
 #include "model/sort.hpp"

@@ -1,7 +1,6 @@
 #include "plan/topology.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>

@@ -1,7 +1,6 @@
 // Findings as rows for a spreadsheet or a database, one a finding in the order of the report: what,
 // where, since when, how sure, and the first place that shows it. Quoted as in RFC 4180, with line
 // feeds. A cell that a spreadsheet would take for a formula is quoted by a leading apostrophe.
-#include <algorithm>
 
 #include <fmt/format.h>
 

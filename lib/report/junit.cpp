@@ -2,7 +2,6 @@
 // What fails is what the verdict says: the step that was taken, unless there is nothing to do, and
 // the findings that it rests on. A case that had too little to go by is skipped. Only what all
 // dialects share: the XSD of Jenkins and that of Ant both take it.
-#include <algorithm>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 // A pattern that is asked of a text only where the fixed text of its matches may stand in it.
 #pragma once
 
-#include <algorithm>
 #include <string_view>
 #include <vector>
 

@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "model/result.hpp"
-
 namespace culprit::rules {
 
 struct NvlinkDecode {

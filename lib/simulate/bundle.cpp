@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <set>
 
 #include <archive.h>
 #include <archive_entry.h>

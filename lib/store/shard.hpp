@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "model/result.hpp"
 #include "model/sink.hpp"

@@ -15,6 +15,7 @@
 #include "batch/fingerprint.hpp"
 #include "batch/pool.hpp"
 #include "batch/summary.hpp"
+#include "model/csv.hpp"
 #include "model/json.hpp"
 #include "schema/schema.hpp"
 #include "store/fleet.hpp"

@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
-#include <re2/re2.h>
 
 #include "analyze/facts/boot_times.hpp"
 #include "analyze/facts/days.hpp"

@@ -1,7 +1,6 @@
 // Plain facts of the job itself: where it ran, whether it came to its end, whether it used GPUs.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "analyze/facts/facts.hpp"

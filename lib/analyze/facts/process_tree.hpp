@@ -3,7 +3,6 @@
 // be taken for it.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "analyze/facts/facts.hpp"

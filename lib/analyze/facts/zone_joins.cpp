@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "analyze/facts/path_facts.hpp"
 

@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "analyze/facts/programs.hpp"
 #include "analyze/facts/step_lines.hpp"
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include "analyze/facts/step_lines.hpp"

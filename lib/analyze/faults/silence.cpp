@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 

@@ -1,7 +1,6 @@
 #include "analyze/hang/collectives.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <unordered_map>

@@ -7,8 +7,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "model/hostlist.hpp"
 #include "model/ranges.hpp"
 #include "model/phrases.hpp"

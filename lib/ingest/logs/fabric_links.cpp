@@ -17,7 +17,6 @@
 
 #include "ingest/engine/events.hpp"
 #include "ingest/logs/fabric_names.hpp"
-#include "model/contains.hpp"
 
 namespace culprit::ingest {
 

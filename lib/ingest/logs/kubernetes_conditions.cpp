@@ -7,8 +7,6 @@
 //     Status:                True
 //     Type:                  Evicted
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "ingest/engine/events.hpp"

@@ -6,7 +6,6 @@
 #include <re2/re2.h>
 
 #include "line/header_layout.hpp"
-#include "model/contains.hpp"
 
 namespace culprit::ingest {
 

@@ -4,7 +4,6 @@
 
 #include "ingest/engine/job_setting.hpp"
 #include "ingest/engine/setting_lines.hpp"
-#include "model/contains.hpp"
 
 namespace culprit::ingest {
 

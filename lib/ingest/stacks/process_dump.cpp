@@ -2,7 +2,6 @@
 // environment alone. They tie pid, host, local rank and global rank together. RANK is inherited by
 // children (data-loader workers, resource trackers), so the pid of such a dump need not be the
 // trainer's; rank and host hold all the same.
-#include <cctype>
 
 #include "ingest/engine/job_setting.hpp"
 #include "ingest/engine/document.hpp"

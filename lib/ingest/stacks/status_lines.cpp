@@ -1,7 +1,6 @@
 // Lines of /proc/PID/status behind the command that printed them, in a text of its own or of many:
 // "grep State /proc/41/status", "for p in 41 43; do grep ... /proc/$p/status".
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "ingest/stacks/stack_text.hpp"

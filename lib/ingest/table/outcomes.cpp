@@ -3,7 +3,6 @@
 #include "ingest/table/outcomes.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"

@@ -4,7 +4,6 @@
 //   host,gpu,test,result,detail                nid004125 gpu2 mismatches=17/2000 maxabsdiff=3.4e+38
 //   mgx29,5,diagnostic,Fail,GEMM miscompares   rep=0 host=mgx29 gpu=5 grad_sha=d8fd4d45 DIFFERS
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
