@@ -132,8 +132,8 @@ Result<Exit> run_like(const Arguments& arguments) {
   CULPRIT_TRY(own, card_of_incident(arguments, cards));
   const CardRow& card = own.rows().front();
   const std::vector<fleet::Likeness> like = fleet::likest(cards, card.id, own.traits(card));
-  const auto such = std::partition_point(like.begin(), like.end(),
-                                         [](const fleet::Likeness& l) { return l.share >= kSuch; });
+  const auto such =
+      std::ranges::partition_point(like, [](const fleet::Likeness& l) { return l.share >= kSuch; });
   const Such summed = such_of(cards, {like.begin(), such});
   Json document{{"schema", "culprit.like/1"},
                 {"answer", like_answer(summed, like.size())},

@@ -40,7 +40,7 @@ std::string near_ids(const fleet::Cards& cards, const std::string& wanted) {
     if (differ <= 2 || (wanted.size() >= 3 && id.starts_with(wanted)))
       near.emplace_back(differ, row.id);
   }
-  std::sort(near.begin(), near.end());
+  std::ranges::sort(near);
   std::string out;
   for (std::size_t i = 0; i < std::min(kMost, near.size()); ++i) {
     const auto card = parse_json(cards.find(near[i].second)->text);

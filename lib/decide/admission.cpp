@@ -70,8 +70,7 @@ Why of_no_process(const Setting& s, const Finding& f, CauseKind kind) {
   if (of_machine(f, kind) && f.host && !s.incident.of_job(*f.host))
     return say(Phrase::no_process_on_host, *f.host);
   if (f.traits.has(Trait::node_drained) && !f.hosts.empty() &&
-      std::none_of(f.hosts.begin(), f.hosts.end(),
-                   [&](const Host& host) { return s.incident.of_job(host); }))
+      std::ranges::none_of(f.hosts, [&](const Host& host) { return s.incident.of_job(host); }))
     return say(Phrase::no_process_on_host, list(f.hosts));
   return std::nullopt;
 }
@@ -302,7 +301,7 @@ Why foreign_long_before(const Setting& s, const Finding& f, CauseKind kind) {
 bool asked_before(const Setting& s, const Finding& f) {
   const auto& cascade = s.moments.first_cascade;
   const auto& findings = s.incident.findings;
-  return cascade && std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+  return cascade && std::ranges::any_of(findings, [&](const Finding& other) {
            return kind_of(other) == CauseKind::outside && other.start &&
                   leads_to(f, other.event_class) && *other.start + other.uncertainty < *cascade;
          });
@@ -568,8 +567,7 @@ Setting::Setting(const Case& c, const DecideParams& p)
       witnesses(c, broken),
       machines(c, p),
       surroundings(c, p, moments.first_consequence),
-      all_left_with_0(std::all_of(c.exits.begin(), c.exits.end(),
-                                  [](const ExitFact& x) { return x.code == 0; })) {
+      all_left_with_0(std::ranges::all_of(c.exits, [](const ExitFact& x) { return x.code == 0; })) {
   for (const Finding& f : c.findings)
     if (f.outcome == Outcome::fired && out_of_gpu_memory(f) && f.hosts.size() > 1 &&
         !moments.went_on(f) && (memory == nullptr || came_before(f, *memory)))

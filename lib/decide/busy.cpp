@@ -7,6 +7,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -15,8 +16,7 @@ namespace {
 
 // Somebody waited for longer than he may: in a collective, for the store or at the meeting.
 bool gave_up(const Walk& w) {
-  return timed_out(w) ||
-         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+  return timed_out(w) || std::ranges::any_of(w.incident.findings, [](const Finding& f) {
            return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
                   f.traits.has_any(
                       {Trait::store_unreached, Trait::store_lost, Trait::rendezvous_timeout});
@@ -46,10 +46,9 @@ double worked_seconds(const Finding& work) {
 
 // Its own rank waited, too: it was done with that work.
 bool waited_itself(const Walk& w, const Finding& work) {
-  return work.ranks.size() == 1 &&
-         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+  return work.ranks.size() == 1 && std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
            return f.outcome == Outcome::fired && f.traits.has(Trait::watchdog_timeout) &&
-                  std::find(f.ranks.begin(), f.ranks.end(), work.ranks.front()) != f.ranks.end();
+                  contains(f.ranks, work.ranks.front());
          });
 }
 

@@ -14,7 +14,7 @@ namespace {
 // from it by addresses, settings or time-outs, and tests of GPUs show nothing of that.
 bool machines_at_work(const Walk& w) {
   if (w.incident.last_iteration || w.incident.last_progress) return true;
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+  return std::ranges::any_of(w.incident.findings, [](const Finding& f) {
     return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
            f.role == Role::cascade && f.severity >= Severity::distributed &&
            !f.traits.has_any({Trait::rendezvous, Trait::rendezvous_timeout, Trait::store_unreached,
@@ -51,8 +51,8 @@ Answer not_enough_evidence(Walk& w) {
   Verdict& v = w.verdict;
   const bool hang = timed_out(w);
   const bool crash =
-      after_effects(w) || std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
-                                      [](const ExitFact& x) { return x.code != 0; });
+      after_effects(w) ||
+      std::ranges::any_of(w.incident.exits, [](const ExitFact& x) { return x.code != 0; });
   const std::vector<const Finding*> leads = strongest_leads(w);
   v.precision = Precision::candidates;
   if (hang) {

@@ -19,7 +19,7 @@ bool broke_while_it_lasted(const Setting& s, const Finding& f) {
   if (!noticed || s.moments.went_on(f) || f.scope != Scope::host_local ||
       f.symptom != Symptom::infiniband_error || !s.broken.touched(f))
     return false;
-  return std::any_of(f.alerts.begin(), f.alerts.end(), [&](const Alert& a) {
+  return std::ranges::any_of(f.alerts, [&](const Alert& a) {
     return a.begin && a.end && *a.begin - f.uncertainty - s.params.order_slack <= *noticed &&
            *noticed <= *a.end + f.uncertainty + s.params.after_alert;
   });

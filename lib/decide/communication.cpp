@@ -155,8 +155,7 @@ bool others_had_ended(const Case& incident, const ExitFact& x) {
 bool process_ended_there(const Walk& w, const Finding& diag) {
   constexpr Nanoseconds kClocks = 2 * kSecond;
   constexpr Nanoseconds kPolled = 10 * kSecond;  // a launcher looks after its processes so often
-  return diag.host &&
-         std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [&](const ExitFact& x) {
+  return diag.host && std::ranges::any_of(w.incident.exits, [&](const ExitFact& x) {
            // SIGABRT and SIGTERM come of what others failed with.
            const std::int64_t signal = signal_of(x.code);
            if (x.code == 0 || signal == 6 || signal == 15 || x.host != diag.host) return false;
@@ -183,9 +182,9 @@ bool gave_up_waiting(const Walk& w, const Finding& diag) {
 // No rank ever reached the store of rank 0.
 bool never_connected(const Walk& w) {
   const auto fired = [&](Trait trait) {
-    return std::any_of(
-        w.incident.findings.begin(), w.incident.findings.end(),
-        [&](const Finding& f) { return f.outcome == Outcome::fired && f.traits.has(trait); });
+    return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+      return f.outcome == Outcome::fired && f.traits.has(trait);
+    });
   };
   return fired(Trait::store_unreached) && !fired(Trait::store_lost) && !w.incident.last_iteration &&
          !w.incident.last_progress;
@@ -221,11 +220,10 @@ const Finding* platform_word(const Walk& w, const Finding& diag) {
       return t && *t >= *word.start - kBefore && *t <= *word.start + kAfter;
     };
     if (diag.start) return near(diag.start);
-    return std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
-                       [&](const Finding& f) {
-                         return f.outcome == Outcome::fired && near(f.start) &&
-                                (f.role == Role::cascade || f.role == Role::teardown);
-                       });
+    return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+      return f.outcome == Outcome::fired && near(f.start) &&
+             (f.role == Role::cascade || f.role == Role::teardown);
+    });
   };
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.analysis == Analysis::classify && f.start &&
@@ -416,7 +414,7 @@ Answer distributed_errors(Walk& w) {
   if (hosts.size() > w.params.few_reporters)
     return ruled_out(say(Phrase::hosts_report_distributed, hosts.size()));
   // Whoever was asked to stop reports no peer that it lost.
-  if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+  if (std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
         return f.outcome == Outcome::fired && f.start &&
                (f.cause == CauseKind::outside || f.traits.has(Trait::pods_evicted)) &&
                just_before(w, *f.start, from.front()->start);

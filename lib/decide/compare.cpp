@@ -6,6 +6,7 @@
 #include <set>
 
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "rules/step_parts.hpp"
@@ -31,7 +32,7 @@ int decibans(double probability) {
                     kMostOfEvidence);
 }
 
-bool contains(const rules::Effects& effects, Effect effect) {
+bool has_effect(const rules::Effects& effects, Effect effect) {
   return effects.test(static_cast<std::size_t>(effect));
 }
 
@@ -40,10 +41,10 @@ bool second_source(const Case& incident, const Cause& c) {
   std::set<Origin> origins;
   for (const Finding* f : c.findings) origins.insert(f->origin);
   if (origins.size() > 1) return true;
-  return std::any_of(incident.findings.begin(), incident.findings.end(), [&](const Finding& f) {
+  return std::ranges::any_of(incident.findings, [&](const Finding& f) {
     return f.outcome == Outcome::fired && f.host && c.hosts.size() < 3 &&
            (f.analysis == Analysis::hang || f.analysis == Analysis::root_diag) &&
-           std::find(c.hosts.begin(), c.hosts.end(), *f.host) != c.hosts.end();
+           contains(c.hosts, *f.host);
   });
 }
 
@@ -128,7 +129,7 @@ void weigh(const Case& incident, const FirstFailure& first, const rules::Effects
     add(row.weights[static_cast<std::size_t>(sign)],
         say(Phrase::weight_of_sign, rules::name(sign), row.words[static_cast<std::size_t>(sign)]));
   for (const auto& [effect, cost] : kUnexplained)
-    if (contains(seen, effect) && !contains(row.explains, effect))
+    if (has_effect(seen, effect) && !has_effect(row.explains, effect))
       add(-cost, say(Phrase::weight_of_unexplained, rules::name(effect)));
   sort_rows(h.ledger, [](const Weight& a, const Weight& b) {
     return std::abs(a.decibans) > std::abs(b.decibans);
@@ -191,24 +192,23 @@ rules::Effects effects_of(const Walk& w) {
     out.set(static_cast<std::size_t>(effect), seen);
   };
   const auto fired = [&](Analysis analysis) {
-    return std::any_of(
-        w.incident.findings.begin(), w.incident.findings.end(),
-        [&](const Finding& f) { return f.analysis == analysis && f.outcome == Outcome::fired; });
+    return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
+      return f.analysis == analysis && f.outcome == Outcome::fired;
+    });
   };
   const bool failed = !failure(w).empty();
   set(Effect::finished, ended_well(w) && !failed);
-  set(Effect::ended, std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
-                                 [](const ExitFact& x) { return x.code != 0; }));
+  set(Effect::ended,
+      std::ranges::any_of(w.incident.exits, [](const ExitFact& x) { return x.code != 0; }));
   set(Effect::broke, after_effects(w));
   set(Effect::stood,
       timed_out(w) || fired(Analysis::hang) ||
           stood_until(w, w.first.noticed ? w.first.noticed : w.incident.job_end).has_value());
   set(Effect::slow, fired(Analysis::slow));
-  set(Effect::word,
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word));
-  set(Effect::wrong_numbers,
-      std::any_of(w.first.causes.begin(), w.first.causes.end(),
-                  [](const Cause& c) { return c.kind == CauseKind::numerics; }));
+  set(Effect::word, std::ranges::any_of(w.incident.findings, scheduler_word));
+  set(Effect::wrong_numbers, std::ranges::any_of(w.first.causes, [](const Cause& c) {
+        return c.kind == CauseKind::numerics;
+      }));
   return out;
 }
 
@@ -235,8 +235,7 @@ std::vector<Candidate> differential_of(const Walk& w, const std::vector<Hypothes
       c.against = against_of(h, table.row(all.front().kind).name);
       c.tells = tells_of(table.row(h.kind), whom(h.verdict.targets));
     }
-    if (std::none_of(out.begin(), out.end(),
-                     [&](const Candidate& other) { return same_answer(other, c); }))
+    if (std::ranges::none_of(out, [&](const Candidate& other) { return same_answer(other, c); }))
       out.push_back(std::move(c));
   }
   std::vector<Candidate> excluded;

@@ -55,8 +55,7 @@ void look(const Families& families, const Finding& f, Parent& best) {
         !(leads_to(any, f.event_class) || (gpu_fault(any) && told_of_gpu(f))))
       continue;
     const auto too_late = [&](Nanoseconds moment) { return moment > latest; };
-    const auto from =
-        std::partition_point(parents.earliest.begin(), parents.earliest.end(), too_late);
+    const auto from = std::ranges::partition_point(parents.earliest, too_late);
     for (auto at = parents.list.begin() + (from - parents.earliest.begin());
          at != parents.list.end(); ++at) {
       if (best.second != nullptr && at->first >= best.first) break;

@@ -25,7 +25,7 @@ void tell_chain(Walk& w) {
   if (w.best() != nullptr && w.verdict.action != Action::none)
     for (const Finding* f :
          w.best()->findings)  // a fault that shows in three ways on one machine is one link
-      if (told.size() < 4 && std::none_of(told.begin(), told.end(), [&](const Finding* other) {
+      if (told.size() < 4 && std::ranges::none_of(told, [&](const Finding* other) {
             return f->host && other->host == f->host;
           }))
         told.push_back(f);

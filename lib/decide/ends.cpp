@@ -31,7 +31,7 @@ bool ended_well(const Walk& w) {
   const bool all_steps =
       c.last_iteration && c.planned_iterations && *c.last_iteration >= *c.planned_iterations;
   return c.completed || all_steps ||
-         std::any_of(c.exits.begin(), c.exits.end(), [](const ExitFact& x) { return x.code == 0; });
+         std::ranges::any_of(c.exits, [](const ExitFact& x) { return x.code == 0; });
 }
 
 namespace {
@@ -47,8 +47,8 @@ bool before_this_run(const AttemptHistory& h, const Finding& f) {
   if (f.start) return over_before(h, f.end ? f.end : f.start, f.uncertainty, {});
   // Without a time all of its lines must stand before, not only those that are kept as evidence.
   return f.count <= f.evidence.size() && !f.evidence.empty() &&
-         std::all_of(f.evidence.begin(), f.evidence.end(),
-                     [&](const Evidence& e) { return over_before(h, {}, 0, e); });
+         std::ranges::all_of(f.evidence,
+                             [&](const Evidence& e) { return over_before(h, {}, 0, e); });
 }
 
 const Finding* earlier_word(const Walk& w) {
@@ -84,10 +84,10 @@ bool torn_down(const Walk& w, const ExitFact& x) {
 // hide the exit code.
 bool broke_before_closing(const Walk& w) {
   const Evidence& closing = *w.incident.closing;
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+  return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
     return f.outcome == Outcome::fired && f.role == Role::cascade &&
            f.severity >= Severity::distributed && (f.start || !went_on(w.incident, w.params, f)) &&
-           std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+           std::ranges::any_of(f.evidence, [&](const Evidence& e) {
              return e.member == closing.member && e.line < closing.line;
            });
   });
@@ -171,8 +171,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
     return say(Phrase::logs_tell_of_failure);
   const Cause* shared = w.best(CauseKind::shared);
   const auto open = [](const Finding* f) { return !f->alerts.empty() && !f->alerts.back().closed; };
-  if (!zero && shared != nullptr &&
-      std::any_of(shared->findings.begin(), shared->findings.end(), open))
+  if (!zero && shared != nullptr && std::ranges::any_of(shared->findings, open))
     return say(Phrase::service_stopped_answering);
   if (!w.incident.any_training_output && w.best() != nullptr)
     return say(Phrase::machine_log_reports_fault);
@@ -313,8 +312,8 @@ Answer job_finished(Walk& w) {
   if (!ended_well(w)) return ruled_out(say(Phrase::no_proof_of_success));
   if (const auto why = shown_by_runs(w)) return ruled_out(*why);
   nothing_failed(w);
-  const bool code = std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
-                                [](const ExitFact& x) { return x.code == 0; });
+  const bool code =
+      std::ranges::any_of(w.incident.exits, [](const ExitFact& x) { return x.code == 0; });
   w.verdict.summary = code ? say(Phrase::finished_exit_0)
                       : w.incident.completed
                           ? say(Phrase::ran_to_its_end)
@@ -333,7 +332,7 @@ Answer dumps_only(Walk& w) {
   const bool moved_on = f->start && c.last_progress && *f->start < *c.last_progress;
   if ((c.last_progress || c.last_iteration) && (!unfinished || moved_on))
     return ruled_out(say(Phrase::steps_and_no_failure));
-  if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word))
+  if (std::ranges::any_of(w.incident.findings, scheduler_word))
     return ruled_out(say(Phrase::scheduler_says));
   w.verdict.action = Action::investigate;
   w.verdict.precision = Precision::candidates;

@@ -7,6 +7,7 @@
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -75,8 +76,7 @@ struct Judge {
       const PastFailure& f = history().failures[i];
       const Same same = same_root(f, root, culprit);
       if (over(f) || same == Same::no || (sure && same != Same::yes)) continue;
-      if (std::any_of(f.answers.begin(), f.answers.end(),
-                      [&](const Tried& t) { return t.measure == measure; }))
+      if (std::ranges::any_of(f.answers, [&](const Tried& t) { return t.measure == measure; }))
         out.push_back(&f);
     }
     return out;
@@ -103,7 +103,7 @@ struct Judge {
     for (std::size_t i = ledger.from; i < history().failures.size(); ++i) {
       const PastFailure& f = history().failures[i];
       if (over(f) || same_root(f, root, false) == Same::no) continue;
-      const bool only = std::all_of(f.answers.begin(), f.answers.end(), [](const Tried& t) {
+      const bool only = std::ranges::all_of(f.answers, [](const Tried& t) {
         return t.measure == Measure::checks && t.passed == true;
       });
       if (only && !f.answers.empty()) out[2].push_back(&f);
@@ -124,8 +124,7 @@ struct Judge {
     const auto passed = [&](std::size_t r) {
       // To look closer is an answer to what cannot be told; whoever has another answer is past
       // that.
-      return !tried[r].empty() ||
-             std::find(lead.counted.begin(), lead.counted.end(), kRungs[r]) != lead.counted.end() ||
+      return !tried[r].empty() || contains(lead.counted, kRungs[r]) ||
              (kRungs[r] == Measure::investigate && own != Measure::investigate) ||
              (evicted && kRungs[r] == Measure::checks);
     };
@@ -233,11 +232,10 @@ struct Judge {
         const Host m = machine_of(r.subject);
         if (m.empty() || !alike(r, root) || has(now, m) || has(out.machines, m)) continue;
         // What was only advised was done when the machine is gone.
-        const bool out_of_job =
-            std::any_of(f.answers.begin(), f.answers.end(), [&](const Tried& t) {
-              return t.measure == Measure::evict && has(t.hosts, m) &&
-                     (!t.advised || (!history().hosts.empty() && !has(history().hosts, m)));
-            });
+        const bool out_of_job = std::ranges::any_of(f.answers, [&](const Tried& t) {
+          return t.measure == Measure::evict && has(t.hosts, m) &&
+                 (!t.advised || (!history().hosts.empty() && !has(history().hosts, m)));
+        });
         if (!out_of_job) continue;
         out.machines.push_back(m);
         if (out.when.empty() || out.when.back() != &f) out.when.push_back(&f);
@@ -253,11 +251,10 @@ struct Judge {
     for (const auto& one : incident.switches) {
       const std::vector<Host>& members = one.second;
       const auto below = [&](const Host& m) {
-        return std::any_of(members.begin(), members.end(), [&](const std::string& s) {
-          return s == m || s.substr(0, s.find('.')) == m;
-        });
+        return std::ranges::any_of(
+            members, [&](const std::string& s) { return s == m || s.substr(0, s.find('.')) == m; });
       };
-      if (!std::all_of(machines.begin(), machines.end(), below)) continue;
+      if (!std::ranges::all_of(machines, below)) continue;
       const double all = static_cast<double>(std::max(incident.hosts, members.size()));
       const double chance = std::pow(static_cast<double>(members.size()) / all,
                                      static_cast<double>(machines.size() - 1));
@@ -369,8 +366,7 @@ struct Judge {
     if (hang && (*now.furthest % kRound == 0 || (*now.furthest + 1) % kRound == 0)) return false;
     const auto elsewhere = [&](const PastFailure& f) {
       return !f.hosts.empty() && !now.hosts.empty() &&
-             std::none_of(f.hosts.begin(), f.hosts.end(),
-                          [&](const Host& host) { return has(now.hosts, host); });
+             std::ranges::none_of(f.hosts, [&](const Host& host) { return has(now.hosts, host); });
     };
     std::vector<const PastFailure*> same;
     for (const PastFailure& f : now.failures)
@@ -448,8 +444,9 @@ struct Judge {
     // An exception at another place is another failure.
     std::erase_if(maybe, [&](const PastFailure* f) {
       return same_root(*f, root, true) != Same::yes &&
-             std::any_of(f->roots.begin(), f->roots.end(),
-                         [](const FailureRoot& r) { return r.subject.kind == SubjectKind::code; });
+             std::ranges::any_of(f->roots, [](const FailureRoot& r) {
+               return r.subject.kind == SubjectKind::code;
+             });
     });
     if (sure.empty() && maybe.empty())
       return note(StepOutcome::ruled_out, say(Phrase::no_rollback_tried));
@@ -467,8 +464,8 @@ struct Judge {
   void unknown() {
     if (v.symptom == Symptom::none)
       return note(StepOutcome::ruled_out, say(Phrase::failure_unknown));
-    if (std::any_of(v.targets.begin(), v.targets.end(),
-                    [](const Target& t) { return !machine_of(t.subject).empty(); }))
+    if (std::ranges::any_of(v.targets,
+                            [](const Target& t) { return !machine_of(t.subject).empty(); }))
       return note(StepOutcome::ruled_out, say(Phrase::names_a_machine));
     climb(Measure::investigate);
   }
@@ -486,12 +483,11 @@ struct Judge {
         machines.push_back(m);
     const auto checks = answered(Measure::checks, culprit, true);
     const bool checked = !checks.empty();
-    const bool cleared =
-        checked && std::all_of(checks.begin(), checks.end(), [](const PastFailure* f) {
-          return std::all_of(f->answers.begin(), f->answers.end(), [](const Tried& t) {
-            return t.measure != Measure::checks || t.passed == true;
-          });
-        });
+    const bool cleared = checked && std::ranges::all_of(checks, [](const PastFailure* f) {
+                           return std::ranges::all_of(f->answers, [](const Tried& t) {
+                             return t.measure != Measure::checks || t.passed == true;
+                           });
+                         });
     const Text who = !machines.empty() ? list(machines)
                      : culprit ? say(Phrase::kind_and_id, name(v.targets.front().subject.kind),
                                      v.targets.front().subject.id)

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/contains.hpp"
+
 namespace culprit::decide {
 
 namespace {
@@ -26,8 +28,7 @@ Proposals propose(const Case& incident, const DecideParams& params, const FirstF
     const std::vector<CauseKind>& of = table.row(kind.step).of;
     std::vector<const Cause*> candidates;
     for (const Cause& c : first.causes)
-      if (candidates.size() < kMostCauses && std::find(of.begin(), of.end(), c.kind) != of.end())
-        candidates.push_back(&c);
+      if (candidates.size() < kMostCauses && contains(of, c.kind)) candidates.push_back(&c);
     if (candidates.empty()) candidates.push_back(nullptr);
     Answer last{};
     bool any = false;

@@ -37,8 +37,7 @@ bool JobMachines::of_other_gpu(const Finding& f) const {
   if (on_other_gpu(f)) return true;
   if (!told_of_gpu(f) || !f.ranks.empty() || f.hosts.size() != 1) return false;
   const auto own = other_gpus_.find(*f.host);  // told_of_gpu: it has one
-  return own != other_gpus_.end() &&
-         std::any_of(own->second.begin(), own->second.end(), [&](const Finding* other) {
+  return own != other_gpus_.end() && std::ranges::any_of(own->second, [&](const Finding* other) {
            return !f.start || !other->start ||
                   std::abs(*f.start - *other->start) < params_.same_moment;
          });

@@ -154,7 +154,7 @@ std::optional<Host> agreed_host(const std::vector<const Finding*>& leads) {
     if (accuses_machine(*f) && f->host && f->hosts.size() < 2) accused.insert(*f->host);
   if (accused.size() != 1) return std::nullopt;
   const Host& host = *accused.begin();
-  const bool seconded = std::any_of(leads.begin(), leads.end(), [&](const Finding* f) {
+  const bool seconded = std::ranges::any_of(leads, [&](const Finding* f) {
     return !accuses_machine(*f) && f->host == host && f->hosts.size() < 2;
   });
   return seconded ? std::optional(host) : std::nullopt;

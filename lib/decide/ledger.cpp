@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "decide/walk.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -14,9 +15,7 @@ Host machine_of(const Subject& s) {
   return {};
 }
 
-bool has(const std::vector<Host>& hosts, const Host& host) {
-  return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
-}
+bool has(const std::vector<Host>& hosts, const Host& host) { return contains(hosts, host); }
 
 namespace {
 
@@ -137,7 +136,7 @@ bool alike(const FailureRoot& then, const FailureRoot& now) {
 Text attempts_of(const std::vector<const PastFailure*>& failures) {
   std::vector<std::string> names;
   for (const PastFailure* f : failures)
-    if (std::find(names.begin(), names.end(), f->name) == names.end()) names.push_back(f->name);
+    if (!contains(names, f->name)) names.push_back(f->name);
   return names.empty() ? Text() : list(names, 3);
 }
 

@@ -9,6 +9,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -39,7 +40,7 @@ void accuse(Walk& w, const Cause& c) {
     std::vector<std::string> because;
     double confidence = 0;
     for (const Finding* one : c.findings)
-      if (std::find(one->hosts.begin(), one->hosts.end(), host) != one->hosts.end()) {
+      if (contains(one->hosts, host)) {
         if (because.size() < 6) because.push_back(one->id);
         confidence = std::max(confidence, one->confidence);
       }
@@ -54,7 +55,7 @@ void accuse(Walk& w, const Cause& c) {
 
 // What the rule of a class says of it, where findings are counted by class.
 bool class_has(const Cause& c, Trait trait, const std::string* event_class = nullptr) {
-  return std::any_of(c.findings.begin(), c.findings.end(), [&](const Finding* f) {
+  return std::ranges::any_of(c.findings, [&](const Finding* f) {
     return f->traits.has(trait) && (event_class == nullptr || f->event_class == *event_class);
   });
 }
@@ -105,7 +106,7 @@ std::vector<const Finding*> at_other_times(const Walk& w, const Cause& first) {
       out.push_back(f);
   };
   for (const Cause& cause : w.first.causes)
-    if (&cause != &first) std::for_each(cause.findings.begin(), cause.findings.end(), add);
+    if (&cause != &first) std::ranges::for_each(cause.findings, add);
   for (const Excluded& e : w.first.excluded)
     if (e.reason == Exclusion::after_failure) add(e.finding);
   return out;
@@ -142,8 +143,8 @@ Answer without_story(Walk& w, const Cause& first, const std::vector<const Findin
   for (const auto& [host, findings] : because) hosts.push_back(host);
   const Finding& one = *first.findings.front();
   const auto alike = [&](const Finding* f) { return f->event_class == one.event_class; };
-  const bool same = std::all_of(first.findings.begin(), first.findings.end(), alike) &&
-                    std::all_of(others.begin(), others.end(), alike);
+  const bool same =
+      std::ranges::all_of(first.findings, alike) && std::ranges::all_of(others, alike);
   Text summary = others.empty() ? say(Phrase::fault_long_over, list(hosts, 8), inside(one.title),
                                       at(first.start))
                  : same ? say(Phrase::same_fault_without_story, list(hosts, 8), inside(one.title))
@@ -241,8 +242,8 @@ static std::vector<const Finding*> second_fault(const Walk& w, const Cause& c) {
 Answer critical_errors(Walk& w) {
   const Cause* c = w.best(CauseKind::machine);
   if (c == nullptr) {
-    const bool any = std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
-                                 [](const Finding& f) { return kind_of(f) == CauseKind::machine; });
+    const bool any = std::ranges::any_of(
+        w.incident.findings, [](const Finding& f) { return kind_of(f) == CauseKind::machine; });
     return ruled_out(any ? say(Phrase::critical_errors_not_first) : say(Phrase::no_critical_error));
   }
   if (auto answer = borne_out(w, *c)) return std::move(*answer);
@@ -268,9 +269,9 @@ Answer critical_errors(Walk& w) {
   }
   if (const std::size_t alike = gpus_alike(*c); c->hosts.empty() && alike > 1)
     return of_whole_machine(w, *c, alike);
-  if (!c->start && c->hosts.size() > 1 &&
-      std::none_of(by_class.begin(), by_class.end(),
-                   [&](const auto& one) { return one.second.size() == c->hosts.size(); }))
+  if (!c->start && c->hosts.size() > 1 && std::ranges::none_of(by_class, [&](const auto& one) {
+        return one.second.size() == c->hosts.size();
+      }))
     // Of different kinds, and none of them can be placed in time.
     return one_of_several(w, *c, findings_by_host(*c),
                           say(Phrase::undated_on_several, list(c->hosts, 8)),
@@ -282,8 +283,8 @@ Answer critical_errors(Walk& w) {
       class_has(*c, Trait::power_lost))
     return power_of_one(w, *c);
   if (job_unknown(w) && w.incident.hosts > 1 && !c->hosts.empty() &&
-      std::all_of(c->findings.begin(), c->findings.end(),
-                  [](const Finding* one) { return one->symptom == Symptom::disk_fault; }))
+      std::ranges::all_of(c->findings,
+                          [](const Finding* one) { return one->symptom == Symptom::disk_fault; }))
     // A disk of one of several machines ends the job that uses it, and no other.
     return one_of_several(
         w, *c, findings_by_host(*c),
@@ -327,9 +328,8 @@ Answer shared_cause(Walk& w) {
     std::map<std::string, std::set<Host>> by_class;
     for (const Finding* one : machine->findings)
       by_class[one->event_class].insert(one->hosts.begin(), one->hosts.end());
-    const auto widest = std::max_element(
-        by_class.begin(), by_class.end(),
-        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    const auto widest = std::ranges::max_element(
+        by_class, [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     v.action = Action::repair;
     v.symptom = f.symptom;
     v.start = machine->start;

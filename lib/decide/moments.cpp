@@ -111,8 +111,7 @@ void Moments::find_undated_consequence() {
     if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
         f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
         f.symptom != Symptom::job_hang && f.subject.kind == SubjectKind::job &&
-        !f.evidence.empty() &&
-        std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+        !f.evidence.empty() && std::ranges::all_of(f.evidence, [&](const Evidence& e) {
           return e.member == last->member && e.line > last->line;
         })) {
       noticed = *incident_.last_progress + incident_.step_time;

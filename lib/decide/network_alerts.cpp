@@ -7,6 +7,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -49,7 +50,7 @@ const Finding* came_back(const Walk& w, const Cause& c) {
         one->count > 1)
       return nullptr;
     const auto& seen = w.first.transients;
-    const auto own = std::find_if(seen.begin(), seen.end(), [&](const Finding* f) {
+    const auto own = std::ranges::find_if(seen, [&](const Finding* f) {
       return f->origin == Origin::kernel && f->host == one->hosts.front();
     });
     if (own == seen.end()) return nullptr;
@@ -61,7 +62,7 @@ const Finding* came_back(const Walk& w, const Cause& c) {
 // Single alerts of a warning's weight in machines' own logs: the moment speaks for them, and the
 // port may be one that the job does not use.
 bool only_by_its_moment(const Cause& c) {
-  return std::all_of(c.findings.begin(), c.findings.end(), [](const Finding* f) {
+  return std::ranges::all_of(c.findings, [](const Finding* f) {
     return f->severity < Severity::critical && f->alerts.size() <= 1 && f->ranks.empty();
   });
 }
@@ -91,16 +92,14 @@ Answer network_alerts(Walk& w) {
     if (one.analysis == Analysis::root_diag && one.outcome == Outcome::fired) diag = &one;
   // Its own alert and connections of its own that broke are two sources; the others' connections
   // are a third opinion.
-  const bool touched =
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
-        return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
-               one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
-               std::any_of(one.hosts.begin(), one.hosts.end(), [&](const Host& host) {
-                 return std::find(c->hosts.begin(), c->hosts.end(), host) != c->hosts.end();
-               });
-      });
+  const bool touched = std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
+    return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
+           one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
+           std::ranges::any_of(one.hosts,
+                               [&](const Host& host) { return contains(c->hosts, host); });
+  });
   if (diag != nullptr && !touched && diag->subject.kind == SubjectKind::host &&
-      std::find(c->hosts.begin(), c->hosts.end(), diag->subject.id) == c->hosts.end())
+      !contains(c->hosts, diag->subject.id))
     return ruled_out(say(Phrase::connections_point_elsewhere, diag->subject.id, list(c->hosts)));
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
@@ -142,7 +141,7 @@ Answer network_alerts(Walk& w) {
     target(v, {SubjectKind::host, host}, confidence, ids(c->findings));
   for (const Finding* one : c->findings)
     if (one->subject.kind == SubjectKind::nic) target(v, one->subject, confidence, {one->id});
-  const bool open = std::any_of(c->findings.begin(), c->findings.end(), [](const Finding* one) {
+  const bool open = std::ranges::any_of(c->findings, [](const Finding* one) {
     return !one->alerts.empty() && !one->alerts.back().closed;
   });
   v.summary = say(Phrase::link_failed, list(c->hosts),

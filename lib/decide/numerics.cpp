@@ -15,7 +15,7 @@ namespace {
 // Of no machine of this job.
 bool elsewhere(const Walk& w, const Finding& f) {
   return !w.incident.of_job(*f.host) ||
-         std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) {
+         std::ranges::any_of(w.first.excluded, [&](const Excluded& e) {
            return e.finding == &f && e.reason == Exclusion::not_of_job;
          });
 }
@@ -238,9 +238,9 @@ std::optional<Answer> borne_out(Walk& w, const Cause& c) {
   std::erase_if(wrong.findings,
                 [](const Finding* one) { return one->traits.has(Trait::diagnostic_failed); });
   if (wrong.findings.empty()) wrong.findings = wrong_numbers(w);
-  if (wrong.findings.empty() ||
-      !std::all_of(wrong.findings.begin(), wrong.findings.end(),
-                   [](const Finding* one) { return kind_of(*one) == CauseKind::numerics; }))
+  if (wrong.findings.empty() || !std::ranges::all_of(wrong.findings, [](const Finding* one) {
+        return kind_of(*one) == CauseKind::numerics;
+      }))
     return std::nullopt;
   return computes_wrongly(w, wrong, *diagnostic);
 }
@@ -331,11 +331,10 @@ Answer diverged(Walk& w) {
   if (failed_diagnostic(w) != nullptr || fired(w, Trait::replicas_differ) != nullptr)
     return ruled_out(say(Phrase::computes_wrongly_somewhere));
   const auto diverging = [&](std::string_view event_class) {
-    return std::find_if(w.incident.findings.begin(), w.incident.findings.end(),
-                        [&](const Finding& f) {
-                          return f.analysis == Analysis::divergence &&
-                                 f.outcome == Outcome::fired && f.event_class == event_class;
-                        });
+    return std::ranges::find_if(w.incident.findings, [&](const Finding& f) {
+      return f.analysis == Analysis::divergence && f.outcome == Outcome::fired &&
+             f.event_class == event_class;
+    });
   };
   // What was done to the training explains more than how its loss went then.
   auto rose = diverging("learning_rate_jumped");

@@ -58,7 +58,7 @@ struct Suspects {
 bool reported_itself(const Case& incident, const Target& target) {
   return std::ranges::any_of(incident.findings, [&](const Finding& f) {
     return f.analysis == Analysis::classify && f.role == Role::root && f.host &&
-           culprit::contains(target.because, f.id);
+           contains(target.because, f.id);
   });
 }
 

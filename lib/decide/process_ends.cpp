@@ -74,8 +74,8 @@ Host only_host(const Walk& w, const Finding& f, const Cause& c) {
                                         : Host();
   // A file that the one process which needed it first did not find may be missing for all.
   if (f.traits.has(Trait::file_missing) && w.incident.ranks > 1 && w.incident.has_rank_map) {
-    const auto here = std::count_if(w.incident.places.begin(), w.incident.places.end(),
-                                    [&](const auto& place) { return place.second == host; });
+    const auto here = std::ranges::count_if(
+        w.incident.places, [&](const auto& place) { return place.second == host; });
     std::set<Rank> missing;
     for (const Finding* one : c.findings)
       if (one->event_class == f.event_class) missing.insert(one->ranks.begin(), one->ranks.end());
@@ -158,7 +158,7 @@ const Finding& most_specific(const Walk& w, const Cause& c) {
   // What another of them leads to says less than that one.
   std::vector<const Finding*> own;
   for (const Finding* f : c.findings)
-    if (std::none_of(c.findings.begin(), c.findings.end(), [&](const Finding* other) {
+    if (std::ranges::none_of(c.findings, [&](const Finding* other) {
           return other->event_class != f->event_class && leads_to(*other, f->event_class);
         }))
       own.push_back(f);
@@ -201,10 +201,8 @@ std::vector<std::string> findings_of(const Walk& w, const ExitFact& x) {
     if (f.outcome != Outcome::fired || f.analysis != Analysis::classify ||
         !f.traits.has(Trait::process_end) || out.size() >= 6)
       continue;
-    const bool of_rank =
-        x.rank && std::find(f.ranks.begin(), f.ranks.end(), *x.rank) != f.ranks.end();
-    const bool of_host =
-        x.host && std::find(f.hosts.begin(), f.hosts.end(), *x.host) != f.hosts.end();
+    const bool of_rank = x.rank && contains(f.ranks, *x.rank);
+    const bool of_host = x.host && contains(f.hosts, *x.host);
     if (of_rank || of_host) out.push_back(f.id);
   }
   return out;
@@ -247,8 +245,7 @@ namespace {
 // and of which nothing else says why, the name that stayed unknown is the answer.
 const Finding* unknown_name(const Walk& w) {
   if (w.best() != nullptr || w.incident.last_iteration || w.incident.last_progress) return nullptr;
-  if (std::none_of(w.incident.exits.begin(), w.incident.exits.end(),
-                   [](const ExitFact& x) { return x.code != 0; }))
+  if (std::ranges::none_of(w.incident.exits, [](const ExitFact& x) { return x.code != 0; }))
     return nullptr;
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -293,11 +290,10 @@ EndedSo runs_that_ended_so(const Walk& w, const std::vector<const Finding*>& of_
     out.findings.push_back(f->id);
     for (const Alert& a : f->alerts) {
       if (!a.begin || !last || *a.begin > *last + w.params.same_moment) continue;  // of this run
-      const auto ended =
-          std::find_if(failures.begin(), failures.end(), [&](const PastFailure& run) {
-            return run.end && *a.begin - f->uncertainty <= *run.end &&
-                   *run.end <= a.end.value_or(*a.begin) + f->uncertainty + w.params.after_alert;
-          });
+      const auto ended = std::ranges::find_if(failures, [&](const PastFailure& run) {
+        return run.end && *a.begin - f->uncertainty <= *run.end &&
+               *run.end <= a.end.value_or(*a.begin) + f->uncertainty + w.params.after_alert;
+      });
       if (ended == failures.end())
         ++elsewhere;
       else
@@ -452,13 +448,11 @@ std::optional<Alert> keeps_failing(const Walk& w) {
       !noticed)
     return std::nullopt;
   if (!w.incident.of_job(*f.host) || has(w.incident.storage_servers, *f.host)) return std::nullopt;
-  const bool broke_here =
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
-        return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
-               one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
-               (line_of(one).peer.value_or("") == *f.host ||
-                std::find(one.hosts.begin(), one.hosts.end(), *f.host) != one.hosts.end());
-      });
+  const bool broke_here = std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
+    return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
+           one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
+           (line_of(one).peer.value_or("") == *f.host || contains(one.hosts, *f.host));
+  });
   if (!broke_here) return std::nullopt;
   std::size_t alerts = 0;
   std::optional<Alert> last;

@@ -53,11 +53,10 @@ bool memory_of_one_host(Walk& w, const Cause& c) {
 
 // The same in an earlier run, on ranks that are not among these.
 bool other_ranks_had(const Walk& w, const std::string& event_class, const std::set<Rank>& ranks) {
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+  return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
     return f.event_class == event_class && f.analysis == Analysis::classify && !f.hearsay &&
            f.outcome == Outcome::ruled_out && !f.ranks.empty() &&
-           std::none_of(f.ranks.begin(), f.ranks.end(),
-                        [&](Rank r) { return ranks.count(r) != 0; });
+           std::ranges::none_of(f.ranks, [&](Rank r) { return ranks.count(r) != 0; });
   });
 }
 
@@ -207,8 +206,8 @@ std::optional<OneGpu> one_gpu_of(const Case& incident, const std::set<Rank>& ran
   if (ranks.size() < 2 || incident.hosts < 2) return std::nullopt;
   std::optional<OneGpu> out;
   for (const Rank rank : ranks) {
-    const auto place = std::find_if(incident.places.begin(), incident.places.end(),
-                                    [&](const auto& one) { return one.first == rank; });
+    const auto place =
+        std::ranges::find_if(incident.places, [&](const auto& one) { return one.first == rank; });
     const auto local = incident.local_ranks.find(rank);
     if (place == incident.places.end() || local == incident.local_ranks.end()) return std::nullopt;
     if (out && (out->host != place->second || out->local != local->second)) return std::nullopt;

@@ -107,7 +107,7 @@ Host where_full(const Walk& w, const Cause& cause, const Finding& lack) {
       const std::size_t path = message.find(mount + "/");
       // Of the path itself, and no folder in it.
       if (mount.size() > 1 && path != std::string::npos && path > 0 &&
-          culprit::contains(std::string_view(" '\"`:("), message[path - 1]))
+          contains(std::string_view(" '\"`:("), message[path - 1]))
         hosts.insert(f.hosts.begin(), f.hosts.end());
     }
   }
@@ -194,8 +194,7 @@ Answer resources(Walk& w) {
         of_host = one;
   // What ran out on one machine now and on another before is what the job needs of each.
   const bool elsewhere =
-      of_host != nullptr &&
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
+      of_host != nullptr && std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
         return one.event_class == f.event_class && one.analysis == Analysis::classify &&
                one.outcome == Outcome::fired && !one.hearsay && one.host &&
                *one.host != *of_host->host &&

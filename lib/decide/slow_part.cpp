@@ -15,7 +15,7 @@ namespace {
 bool came_with(const Walk& w, const Finding& f, const Finding& slow) {
   constexpr double kOften = 3;
   const Nanoseconds from = *slow.start - w.params.same_moment, to = *slow.end;
-  const bool lasted = std::any_of(f.alerts.begin(), f.alerts.end(), [&](const Alert& a) {
+  const bool lasted = std::ranges::any_of(f.alerts, [&](const Alert& a) {
     return a.begin && *a.begin <= to && (!a.end || *a.end >= *slow.start);
   });
   if (lasted) return true;
@@ -28,8 +28,8 @@ bool came_with(const Walk& w, const Finding& f, const Finding& slow) {
   constexpr Nanoseconds kShortly = 15 * kMinute;
   if (f.traits.has(Trait::lasting))
     return !times.empty() && times.front() >= *slow.start - kShortly && times.front() <= to;
-  const auto inside = std::count_if(times.begin(), times.end(),
-                                    [&](Nanoseconds t) { return t >= from && t <= to; });
+  const auto inside =
+      std::ranges::count_if(times, [&](Nanoseconds t) { return t >= from && t <= to; });
   // A burst before it was over when it began.
   if (inside == 0 || times.back() < *slow.start) return false;
   const auto outside = static_cast<double>(times.size()) - static_cast<double>(inside);

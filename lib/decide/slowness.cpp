@@ -4,6 +4,7 @@
 
 #include "decide/slow_part.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "rules/step_parts.hpp"
@@ -142,7 +143,7 @@ std::vector<const Finding*> slower_settings(const Walk& w) {
       said.push_back(&f);
   }
   // Of a device before one of the software that drives it.
-  std::stable_sort(out.begin(), out.end(), [](const Finding* a, const Finding* b) {
+  std::ranges::stable_sort(out, [](const Finding* a, const Finding* b) {
     return std::get<SettingFacts>(a->facts).device > std::get<SettingFacts>(b->facts).device;
   });
   const bool measured = !out.empty() && std::get<SettingFacts>(out.front()->facts).device &&
@@ -173,9 +174,8 @@ Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
   Agreement out;
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired) continue;
-    const bool own = f.host == host ||
-                     std::find(f.hosts.begin(), f.hosts.end(), host) != f.hosts.end() ||
-                     f.subject.id.rfind(host + "/", 0) == 0;
+    const bool own =
+        f.host == host || contains(f.hosts, host) || f.subject.id.rfind(host + "/", 0) == 0;
     if (f.analysis == Analysis::outliers && own && out.because.size() < 4)
       out.because.push_back(f.id);
     if (f.analysis != Analysis::slow || slow_of(f).transient) continue;
@@ -245,9 +245,8 @@ std::optional<Answer> slow_setting(Walk& w) {
     if (because.size() < 6) because.push_back(id);
   Verdict& v = w.verdict;
   // Two settings agree; two lines of one kernel are one witness.
-  const auto settings = std::count_if(odd.begin(), odd.end(), [](const Finding* one) {
-    return std::holds_alternative<SettingFacts>(one->facts);
-  });
+  const auto settings = std::ranges::count_if(
+      odd, [](const Finding* one) { return std::holds_alternative<SettingFacts>(one->facts); });
   const bool sure = !others.because.empty() || settings > 1;
   const double confidence = sure           ? confidence::kSettingSlows
                             : trained_down ? confidence::kTrainedDown
@@ -290,9 +289,7 @@ std::optional<Answer> slow_requests(Walk& w) {
   std::vector<std::string> sources;
   for (const Finding* f : slow) {
     all.insert(f->hosts.begin(), f->hosts.end());
-    std::erase_if(common, [&](const Host& host) {
-      return std::find(f->hosts.begin(), f->hosts.end(), host) == f->hosts.end();
-    });
+    std::erase_if(common, [&](const Host& host) { return !contains(f->hosts, host); });
     sources.push_back("rank " + f->subject.id);
   }
   Verdict& v = w.verdict;
@@ -466,10 +463,9 @@ Answer slow_job(Walk& w) {
   const Finding& f = *slow.front();
   const double factor = slow_of(f).factor;
   Verdict& v = w.verdict;
-  const bool ended_for_it =
-      std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& word) {
-        return scheduler_word(word) && slow_until_word(w, word) != nullptr;
-      });
+  const bool ended_for_it = std::ranges::any_of(w.incident.findings, [&](const Finding& word) {
+    return scheduler_word(word) && slow_until_word(w, word) != nullptr;
+  });
   if (!failed.empty() && !ended_for_it) {
     next(v, NextKind::plan,
          say(Phrase::slow_before_failure, factor, lasted(f),

@@ -20,12 +20,11 @@ Nanoseconds longest_without_step(const Walk& w) {
 // The program's own clock gives that moment, too, so that it is not another zone's.
 bool by_own_clock(const Walk& w, Nanoseconds moment) {
   const auto& last = w.incident.last_step;
-  return last &&
-         std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+  return last && std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
            return f.outcome == Outcome::fired && f.start && !scheduler_word(f) &&
                   f.origin == Origin::any && std::abs(*f.start - moment) < kMinute &&
-                  std::any_of(f.evidence.begin(), f.evidence.end(),
-                              [&](const Evidence& e) { return e.member == last->member; });
+                  std::ranges::any_of(f.evidence,
+                                      [&](const Evidence& e) { return e.member == last->member; });
          });
 }
 

@@ -88,7 +88,7 @@ void Surroundings::count_rates() {
     }
   }
   for (auto& [event_class, rate] : rates_) {
-    std::sort(rate.times.begin(), rate.times.end());
+    std::ranges::sort(rate.times);
     rate.scattered = scattered(rate.times);
   }
   for (const Finding& f : incident_.findings)
@@ -112,8 +112,8 @@ bool Surroundings::scattered(const std::vector<Nanoseconds>& times) const {
 bool Surroundings::said_by_job(const Finding& f) const {
   return classes_.count(f.event_class) != 0 || symptoms_.count(f.symptom) != 0 ||
          (f.symptom == Symptom::cpu_oom &&
-          std::any_of(f.leads_to.begin(), f.leads_to.end(),
-                      [&](const std::string& one) { return classes_.count(one) != 0; }));
+          std::ranges::any_of(f.leads_to,
+                              [&](const std::string& one) { return classes_.count(one) != 0; }));
 }
 
 // Machines print such lines at other times as well, and not much less often.
@@ -131,7 +131,7 @@ bool Surroundings::everyday(const Finding& f, std::size_t inside) const {
 // How often in the moment of the failure.
 std::size_t Surroundings::inside_failure(const Finding& f) const {
   const std::vector<Nanoseconds>& times = lines_of(f)->times;
-  return static_cast<std::size_t>(std::count_if(times.begin(), times.end(), [&](Nanoseconds t) {
+  return static_cast<std::size_t>(std::ranges::count_if(times, [&](Nanoseconds t) {
     return t + f.uncertainty >= failure_->from && t - f.uncertainty <= failure_->to;
   }));
 }

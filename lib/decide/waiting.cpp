@@ -8,6 +8,7 @@
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::decide {
@@ -351,8 +352,7 @@ static const Finding* reported_itself(const Walk& w, const std::vector<const Fin
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
         f.role == Role::root && f.severity == Severity::critical &&
-        line_of(f).speaker == Speaker::job &&
-        std::find(f.ranks.begin(), f.ranks.end(), rank) != f.ranks.end())
+        line_of(f).speaker == Speaker::job && contains(f.ranks, rank))
       return &f;
   return nullptr;
 }
@@ -387,9 +387,8 @@ Answer stopped_rank(Walk& w) {
     if (s->event_class == f.event_class && s->confidence >= f.confidence - confidence::kAsSure)
       sure.push_back(s);
   // A set of ranks is a direction to look in, and no machine, unless they are all on one.
-  const bool alone = std::all_of(sure.begin(), sure.end(), [](const Finding* s) {
-    return rank_alone(*s) || s->hosts.size() == 1;
-  });
+  const bool alone = std::ranges::all_of(
+      sure, [](const Finding* s) { return rank_alone(*s) || s->hosts.size() == 1; });
   const bool exact = f.confidence >= confidence::kExactWait && sure.size() <= 4 && alone;
   v.symptom = f.symptom;
   v.start = f.start;
@@ -569,8 +568,8 @@ Answer stuck_group(Walk& w) {
   for (const Finding* s : all) hosts.insert(s->hosts.begin(), s->hosts.end());
   if (kind_is(f, StopKind::no_dump)) {
     // A group says less than the rank that its members did not hear of.
-    if (std::none_of(all.begin(), all.end(), [](const Finding* s) { return rank_alone(*s); }) &&
-        std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& s) {
+    if (std::ranges::none_of(all, [](const Finding* s) { return rank_alone(*s); }) &&
+        std::ranges::any_of(w.incident.findings, [](const Finding& s) {
           return s.analysis == Analysis::silence && s.outcome == Outcome::fired;
         }))
       return not_enough(f.why);

@@ -83,7 +83,7 @@ void advise(Verdict& v, const Cause& cause) {
   std::vector<const Text*> said;
   for (const Finding* f : cause.findings) {
     const bool again =
-        std::any_of(said.begin(), said.end(), [&](const Text* one) { return *one == f->advice; });
+        std::ranges::any_of(said, [&](const Text* one) { return *one == f->advice; });
     if (f->advice.empty() || again || said.size() == 4) continue;
     said.push_back(&f->advice);
     next(v, NextKind::plan, f->advice);
@@ -101,8 +101,7 @@ bool spoken_of(const Walk& w, const std::string& name) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
     const auto* line = std::get_if<LineFacts>(&f.facts);
     return f.outcome == Outcome::fired &&
-           (f.subject.id == name ||
-            (line != nullptr && line->peer && culprit::contains(*line->peer, name)));
+           (f.subject.id == name || (line != nullptr && line->peer && contains(*line->peer, name)));
   });
 }
 
@@ -166,9 +165,9 @@ bool after_closing(const Walk& w, const Finding& f) {
   // The program said that it came to its end, and nobody left with anything but 0.
   const auto& exits = w.incident.exits;
   if (!f.start && w.incident.completed &&
-      std::all_of(exits.begin(), exits.end(), [](const ExitFact& x) { return x.code == 0; }) &&
-      std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
-        return std::any_of(exits.begin(), exits.end(), [&](const ExitFact& x) {
+      std::ranges::all_of(exits, [](const ExitFact& x) { return x.code == 0; }) &&
+      std::ranges::all_of(f.evidence, [&](const Evidence& e) {
+        return std::ranges::any_of(exits, [&](const ExitFact& x) {
           return x.source == "log" && x.evidence.member == e.member && x.evidence.line < e.line;
         });
       }))
@@ -178,7 +177,7 @@ bool after_closing(const Walk& w, const Finding& f) {
     return *f.start >= *w.incident.closing_time;
   // A launcher speaks after its processes ended, and they end after the last step.
   if (f.start && w.incident.last_progress && *f.start < *w.incident.last_progress) return false;
-  return std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+  return std::ranges::all_of(f.evidence, [&](const Evidence& e) {
     return e.member == closing->member &&
            (e.line > closing->line || w.incident.closing_of_launcher);
   });
@@ -187,7 +186,7 @@ bool after_closing(const Walk& w, const Finding& f) {
 }  // namespace
 
 bool after_effects(const Walk& w) {
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+  return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
     return f.outcome == Outcome::fired && f.role == Role::cascade && f.origin != Origin::kernel &&
            !after_closing(w, f);
   });

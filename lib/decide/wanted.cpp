@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
@@ -96,12 +97,11 @@ class Asking {
     auto& all = w_.verdict.next;
     std::erase_if(all, [](const NextStep& n) {
       return n.kind == NextKind::collect && !n.text.empty() &&
-             std::find(std::begin(kGeneral), std::end(kGeneral), n.text.clauses().front().phrase) !=
-                 std::end(kGeneral);
+             contains(kGeneral, n.text.clauses().front().phrase);
     });
     // Commands first: they can be run at once.
-    auto at = std::find_if(all.begin(), all.end(),
-                           [](const NextStep& n) { return n.kind != NextKind::command; });
+    auto at =
+        std::ranges::find_if(all, [](const NextStep& n) { return n.kind != NextKind::command; });
     for (std::size_t i = 0; i < wishes_.size() && i < kMostWanted; ++i)
       at = std::next(all.insert(at, wishes_[i].step));
   }
@@ -111,8 +111,7 @@ class Asking {
     return std::binary_search(c_.all_hosts.begin(), c_.all_hosts.end(), host);
   }
   void add_suspect(const Host& host) {
-    if (known_host(host) && std::find(suspects_.begin(), suspects_.end(), host) == suspects_.end())
-      suspects_.push_back(host);
+    if (known_host(host) && !contains(suspects_, host)) suspects_.push_back(host);
   }
   Host host_of(Rank rank) const {
     const auto at =
@@ -180,8 +179,7 @@ class Asking {
     for (const auto& [rank, host] : c_.places) {
       if (holds_.ranks.count(rank) > 0) continue;
       missing.push_back(rank);
-      if (std::find(suspects_.begin(), suspects_.end(), host) != suspects_.end())
-        suspected.push_back(rank);
+      if (contains(suspects_, host)) suspected.push_back(rank);
     }
     const auto& asked = suspected.empty() ? missing : suspected;
     if (asked.empty()) return;
@@ -260,7 +258,7 @@ class Asking {
   }
 
   void ask_for_records() {
-    const bool killed = std::any_of(c_.exits.begin(), c_.exits.end(), [](const ExitFact& x) {
+    const bool killed = std::ranges::any_of(c_.exits, [](const ExitFact& x) {
       return x.code == -9 || x.code == 137 || x.code == -15 || x.code == 143;
     });
     if (!holds_.scheduler && (killed || !after_effects(w_)) && !slow() &&

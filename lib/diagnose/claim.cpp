@@ -109,8 +109,7 @@ class Claim {
       Json& rows =
           settings_[name.starts_with("gpu.") ? device : ""]
                    [name.starts_with("gpu.") || device.empty() ? name : name + " " + device];
-      if (std::none_of(rows.begin(), rows.end(),
-                       [&](const Json& r) { return r["value"] == said["value"]; }))
+      if (std::ranges::none_of(rows, [&](const Json& r) { return r["value"] == said["value"]; }))
         rows.push_back(said);
     }
   }
@@ -209,8 +208,9 @@ class Claim {
     lacks("driver_version", "driver version", "nvidia-smi");
     lacks("bios_version", "BIOS version", "dmidecode -s bios-version");
     lacks("machine.serial", "serial number of the machine", "dmidecode -s system-serial-number");
-    if (std::none_of(facts_.members.begin(), facts_.members.end(),
-                     [](const MemberRow& m) { return contains(m.path, "nvidia-bug-report"); }))
+    if (std::ranges::none_of(facts_.members, [](const MemberRow& m) {
+          return contains(m.path, "nvidia-bug-report");
+        }))
       absent_.push_back({{"what", "NVIDIA's own collection"}, {"command", "nvidia-bug-report.sh"}});
     return out;
   }
@@ -231,9 +231,7 @@ class Claim {
       if (rows.count(w.setting) == 0) lacks(w.what, fmt::format(fmt::runtime(w.command), gpu));
       for (const Json& one : rows[w.setting]) out["facts"].push_back(with({{"what", w.what}}, one));
     }
-    const auto any = [](const Json& list, auto test) {
-      return std::any_of(list.begin(), list.end(), test);
-    };
+    const auto any = [](const Json& list, auto test) { return std::ranges::any_of(list, test); };
     if (!any(out["lines"], [](const Json& l) { return !l["xid"].is_null(); }))
       lacks("Xid lines", "dmesg -T | grep Xid");
     if (!any(out["lines"],

@@ -371,7 +371,7 @@ Result<Cards> Cards::read(std::string whole, const std::string& file, unsigned t
     }
     lines += part.lines;
   }
-  std::sort(out.rows_.begin(), out.rows_.end(), [](const CardRow& a, const CardRow& b) {
+  std::ranges::sort(out.rows_, [](const CardRow& a, const CardRow& b) {
     if (a.id != b.id) return a.id < b.id;
     if (a.tool != b.tool) {
       const auto first = version_of(a.tool), second = version_of(b.tool);

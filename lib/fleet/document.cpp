@@ -98,11 +98,11 @@ class Statistics {
                       {"gpus", watched_.gpus}};
     out["incidents"] = incidents_.size();
     out["failed"] = failed_;
-    out["undecided"] = std::count_if(incidents_.begin(), incidents_.end(),
-                                     [](const FleetIncident* i) { return undecided(*i); });
+    out["undecided"] =
+        std::ranges::count_if(incidents_, [](const FleetIncident* i) { return undecided(*i); });
     out["events"] = events_.size();
-    out["episodes"] = std::count_if(failures_.begin(), failures_.end(),
-                                    [](const Failure& f) { return !f.system.empty(); });
+    out["episodes"] =
+        std::ranges::count_if(failures_, [](const Failure& f) { return !f.system.empty(); });
     out["machine_failures"] = failures_.size();
     out["rates"] = rates();
     out["symptoms"] = symptoms();
@@ -294,8 +294,8 @@ class Statistics {
 
   Json repair_times() const {
     std::map<std::string, std::vector<Duration>> of_class;
-    const bool ends = std::any_of(failures_.begin(), failures_.end(),
-                                  [](const Failure& f) { return !f.system.empty() && f.end; });
+    const bool ends =
+        std::ranges::any_of(failures_, [](const Failure& f) { return !f.system.empty() && f.end; });
     for (const Failure& f : failures_) {
       if (f.system.empty() || !f.start || !ends) continue;
       const Nanoseconds until = f.end.value_or(watched_.to.value_or(*f.start));

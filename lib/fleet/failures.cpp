@@ -108,9 +108,8 @@ Watched watched(const FleetRecord& record, const FailureParams& params) {
     w.notes.push_back(
         "the time watched is taken to run from the first record to the last; --from and --to say "
         "it");
-  const auto usual =
-      std::max_element(per_host.begin(), per_host.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto usual = std::ranges::max_element(
+      per_host, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (!gpus && usual != per_host.end()) gpus = usual->first;
   w.gpus = w.hosts * gpus.value_or(0);
   return w;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "model/contains.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::fleet {
@@ -130,7 +131,7 @@ std::string folded(std::string_view name) {
 
 template <std::size_t N>
 bool one_of(const std::string& word, const std::string_view (&words)[N]) {
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+  return contains(words, word);
 }
 
 std::optional<double> number_of(std::string_view text) {

@@ -33,7 +33,7 @@ std::vector<Likeness> likest(const Cards& cards, std::uint64_t id,
     }
     out.push_back({&row, either > 0 ? both / either : 0});
   }
-  std::sort(out.begin(), out.end(), [](const Likeness& a, const Likeness& b) {
+  std::ranges::sort(out, [](const Likeness& a, const Likeness& b) {
     if (a.share != b.share) return a.share > b.share;
     if (a.card->start != b.card->start) return a.card->start > b.card->start;
     return a.card->id < b.card->id;

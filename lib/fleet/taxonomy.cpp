@@ -4,6 +4,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "model/contains.hpp"
 #include "model/terms.hpp"
 
 namespace culprit::fleet {
@@ -173,15 +174,13 @@ const Resolution* published_resolution(std::string_view symptom) {
 std::string_view category_of(std::string_view symptom) {
   if (symptom.empty() || symptom == name(Symptom::none) || symptom == "not known") return "none";
   if (symptom == name(Symptom::code_data_adjustment)) return "manual";
-  return std::find(std::begin(kImplicit), std::end(kImplicit), symptom) != std::end(kImplicit)
-             ? "implicit"
-             : "explicit";
+  return contains(kImplicit, symptom) ? "implicit" : "explicit";
 }
 
 std::string_view component_group(std::string_view component, std::string_view symptom) {
   std::string lower(component);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const Word& w : kWords)
     if (lower.find(w.word) != std::string::npos) return w.group;
   for (const Word& w : kOfSymptom)

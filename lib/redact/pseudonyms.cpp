@@ -26,7 +26,7 @@ char low(char c) { return static_cast<char>(std::tolower(static_cast<unsigned ch
 
 std::string lowered(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), low);
+  std::ranges::transform(out, out.begin(), low);
   return out;
 }
 

@@ -35,7 +35,7 @@ char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned 
 
 std::string lowered(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
+  std::ranges::transform(out, out.begin(), lower);
   return out;
 }
 

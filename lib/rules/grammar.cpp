@@ -98,8 +98,8 @@ std::string Grammar::code_of_text(std::string_view text) const {
   std::string last;
   re2::StringPiece rest(text.data(), text.size());
   while (re2::RE2::FindAndConsume(&rest, text_shape_->expression(), &last)) {}
-  std::transform(last.begin(), last.end(), last.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(last, last.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto code = texts_.find(last);
   return code == texts_.end() ? std::string() : code->second;
 }

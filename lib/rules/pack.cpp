@@ -365,8 +365,8 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
     m.scope = meaning.scope;
     if (const auto it = m.captures.find("word"); it != m.captures.end()) {
       std::string word = it->second;
-      std::transform(word.begin(), word.end(), word.begin(),
-                     [](unsigned char ch) { return static_cast<char>(tolower(ch)); });
+      std::ranges::transform(word, word.begin(),
+                             [](unsigned char ch) { return static_cast<char>(tolower(ch)); });
       if (const auto effect = rule.words.find(word); effect != rule.words.end()) {
         if (effect->second.severity) m.severity = *effect->second.severity;
         if (effect->second.at_most) m.severity = std::min(m.severity, *effect->second.at_most);

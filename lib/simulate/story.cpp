@@ -90,8 +90,7 @@ class Story {
   }
 
   std::vector<Line> take() {
-    std::stable_sort(lines_.begin(), lines_.end(),
-                     [](const Line& a, const Line& b) { return a.time < b.time; });
+    std::ranges::stable_sort(lines_, [](const Line& a, const Line& b) { return a.time < b.time; });
     return std::move(lines_);
   }
   Nanoseconds last_time() const {

@@ -714,7 +714,7 @@ Result<> Database::forget_unreadable() {
          table.next();)
       tables.push_back(table.text());
     return impl_->execute("PRAGMA defer_foreign_keys=ON") &&
-           std::all_of(tables.begin(), tables.end(), [&](const std::string& name) {
+           std::ranges::all_of(tables, [&](const std::string& name) {
              return impl_->execute(fmt::format("DELETE FROM \"{}\"", name).c_str());
            });
   });

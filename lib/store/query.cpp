@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "model/contains.hpp"
 #include "store/utf8.hpp"
 
 namespace culprit::store {
@@ -29,10 +30,8 @@ int permitted(void*, int action, const char*, const char* second, const char*, c
     case SQLITE_READ:
     case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_FUNCTION:
-      return second == nullptr || std::find(std::begin(kRefused), std::end(kRefused),
-                                            std::string_view(second)) != std::end(kRefused)
-                 ? SQLITE_DENY
-                 : SQLITE_OK;
+      return second == nullptr || contains(kRefused, std::string_view(second)) ? SQLITE_DENY
+                                                                               : SQLITE_OK;
     default: return SQLITE_DENY;
   }
 }

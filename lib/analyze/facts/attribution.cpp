@@ -48,7 +48,7 @@ void put_in_order(Facts& facts) {
   };
   // Rows are large and mostly in order: the sort would copy them all.
   const auto sort_by = [](auto& rows, const auto& less) {
-    if (!std::is_sorted(rows.begin(), rows.end(), less)) sort_rows(rows, less);
+    if (!std::ranges::is_sorted(rows, less)) sort_rows(rows, less);
   };
   const auto sort = [&](auto& rows) {
     sort_by(rows, [&](const auto& a, const auto& b) { return before(a.place, b.place); });

@@ -100,15 +100,14 @@ std::set<std::string> job_numbers(const std::string& path) {
 bool names_another_job(const std::string& own, const MemberRow& m) {
   if (own.size() < 4 || own.find_first_not_of("0123456789") != std::string::npos) return false;
   const auto numbers = job_numbers(m.path);
-  return numbers.count(own) == 0 &&
-         std::any_of(numbers.begin(), numbers.end(), [&](const std::string& n) {
+  return numbers.count(own) == 0 && std::ranges::any_of(numbers, [&](const std::string& n) {
            // No job's number begins with a zero; days do.
            return n.front() != '0' && n.size() + 1 >= own.size() && n.size() <= own.size() + 1;
          });
 }
 
 bool any_of_job(const std::vector<Host>& job, const std::set<std::string>& printed) {
-  return std::any_of(printed.begin(), printed.end(), [&](const std::string& host) {
+  return std::ranges::any_of(printed, [&](const std::string& host) {
     return std::binary_search(job.begin(), job.end(), Host(host));
   });
 }
@@ -118,9 +117,9 @@ bool any_of_job(const std::vector<Host>& job, const std::set<std::string>& print
 bool of_other_hosts(const Ties& ties, const std::vector<Host>& job,
                     const std::set<std::string>& printed) {
   return !printed.empty() && !any_of_job(job, printed) &&
-         std::none_of(printed.begin(), printed.end(), nameless_host) &&
-         std::any_of(ties.hosts.begin(), ties.hosts.end(),
-                     [&](const auto& other) { return any_of_job(job, other.second); });
+         std::ranges::none_of(printed, nameless_host) &&
+         std::ranges::any_of(ties.hosts,
+                             [&](const auto& other) { return any_of_job(job, other.second); });
 }
 
 // What a row says of its own place outweighs the file's: a host of the job, a rank, a service's or
@@ -154,10 +153,9 @@ class Rows {
     if (!hosts_.empty()) return !of_job(host);
     if (ran_on_.empty() || ran_on_.count(host) > 0 || pods_on_.count(host) > 0) return false;
     // Files of its own, beside the list that names machines of everybody.
-    return !of_job(host) ||
-           std::none_of(facts_.members.begin(), facts_.members.end(), [&](const MemberRow& m) {
-             return m.id != e.place.member && m.host && short_host(*m.host) == host;
-           });
+    return !of_job(host) || std::ranges::none_of(facts_.members, [&](const MemberRow& m) {
+      return m.id != e.place.member && m.host && short_host(*m.host) == host;
+    });
   }
   // In a machine's log a process of a communicator tells of itself, on a host that is not the
   // job's.

@@ -240,9 +240,9 @@ void mend_clocks_by_steps(Facts& facts) {
     last[*p.last.iteration][*m->host].push_back(*p.last.time_ns);
   }
   const auto commonest = [](const auto& by_iteration) {
-    const auto it = std::max_element(
-        by_iteration.begin(), by_iteration.end(),
-        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    const auto it = std::ranges::max_element(by_iteration, [](const auto& a, const auto& b) {
+      return a.second.size() < b.second.size();
+    });
     return it == by_iteration.end() ? std::map<Host, std::vector<Nanoseconds>>{} : it->second;
   };
   const auto begin = commonest(first);
@@ -259,8 +259,8 @@ void mend_clocks_by_steps(Facts& facts) {
   const auto at_begin = offsets(begin);
   const auto at_end = offsets(end);
   const auto together = [&](const auto& all) {
-    return 5 * std::count_if(all.begin(), all.end(),
-                             [&](const auto& one) { return std::abs(one.second) <= kTogether; }) >=
+    return 5 * std::ranges::count_if(
+                   all, [&](const auto& one) { return std::abs(one.second) <= kTogether; }) >=
            3 * static_cast<std::ptrdiff_t>(all.size());
   };
   if (!together(at_begin) || !together(at_end)) return;
@@ -293,8 +293,8 @@ void mend_host_clocks(Facts& facts) {
   for (const auto& [host, t] : last) all.push_back(t);
   sort_rows(all);
   const Nanoseconds middle = all[all.size() / 2];
-  const auto near = static_cast<std::size_t>(std::count_if(
-      all.begin(), all.end(), [&](Nanoseconds t) { return std::abs(t - middle) < 300 * kSecond; }));
+  const auto near = static_cast<std::size_t>(std::ranges::count_if(
+      all, [&](Nanoseconds t) { return std::abs(t - middle) < 300 * kSecond; }));
   if (near * 5 < all.size() * 3) return;  // no common moment to compare with
   for (const auto& [host, t] : last) {
     const Nanoseconds away = t - middle;

@@ -216,7 +216,7 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
               begun = std::numeric_limits<Nanoseconds>::max();
   std::vector<OutputSpan> before_last;
   for (auto& [name, files] : alike) {
-    std::sort(files.begin(), files.end(), [](const OutputSpan& a, const OutputSpan& b) {
+    std::ranges::sort(files, [](const OutputSpan& a, const OutputSpan& b) {
       return std::tie(a.first, a.last, a.member) < std::tie(b.first, b.last, b.member);
     });
     if (!in_turn(files) || !std::all_of(files.begin(), files.end() - 1, [&](const OutputSpan& s) {
@@ -228,9 +228,8 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
     before_last.insert(before_last.end(), files.begin(), files.end() - 1);
   }
   // What runs on through the pause is no other run's.
-  const bool runs_on = std::any_of(output.begin(), output.end(), [&](const OutputSpan& s) {
-    return s.first < paused && s.last > paused;
-  });
+  const bool runs_on = std::ranges::any_of(
+      output, [&](const OutputSpan& s) { return s.first < paused && s.last > paused; });
   const bool in_runs = !before_last.empty() && paused <= begun && !runs_on;
   if (in_runs)
     for (const OutputSpan& s : before_last) earlier[s.member] = {s.last, paused};

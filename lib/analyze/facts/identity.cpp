@@ -336,8 +336,8 @@ class Resolution {
         if (const std::string number = name.substr(name.find_last_not_of("0123456789") + 1);
             number.size() > 2 && recorded.count(number) > 0)
           out.insert(name);
-    const bool fleet = std::any_of(machines.begin(), machines.end(),
-                                   [](const auto& one) { return one.second.size() > 1; });
+    const bool fleet =
+        std::ranges::any_of(machines, [](const auto& one) { return one.second.size() > 1; });
     for (const auto& [series, names] : jobs)
       if (fleet && names.size() == 1 && machines.count(series) == 0) out.insert(*names.begin());
     return out;
@@ -465,15 +465,13 @@ class Resolution {
     // More numbers than machines: several nodes of a test on one machine, and their numbers are all
     // that tells them apart.
     static const re2::RE2 kShort(R"((?i)^(?:n|nd|h|w)\d{1,4}$)");
-    const bool only_short = std::all_of(counted.begin(), counted.end(), [](const Host& one) {
-      return re2::RE2::FullMatch(one, kShort);
-    });
+    const bool only_short = std::ranges::all_of(
+        counted, [](const Host& one) { return re2::RE2::FullMatch(one, kShort); });
     if (runs.empty() || counted.empty() || (counted.size() > runs.size() && !only_short) ||
-        std::any_of(counted.begin(), counted.end(),
-                    [&](const Host& one) { return runs.count(one) > 0; }))
+        std::ranges::any_of(counted, [&](const Host& one) { return runs.count(one) > 0; }))
       return;
     const std::vector<Host> order = facts_.manifest ? facts_.manifest->hosts : std::vector<Host>{};
-    const bool from_zero = std::any_of(counted.begin(), counted.end(), [](const std::string& one) {
+    const bool from_zero = std::ranges::any_of(counted, [](const std::string& one) {
       return one.find_first_not_of("0", one.find_first_of("0123456789")) == std::string::npos;
     });
     std::map<std::string, std::size_t> claims;  // two numbers for one machine name neither
@@ -730,7 +728,7 @@ class Resolution {
       if (i.host && !nameless_host(*i.host)) named.insert(names_.canonical(*i.host));
     for (const auto& m : facts_.members)
       if (m.host) named.insert(*m.host);
-    const bool local = std::all_of(ranks_.begin(), ranks_.end(), [](const auto& one) {
+    const bool local = std::ranges::all_of(ranks_, [](const auto& one) {
       return !one.second.host &&
              (!one.second.local_rank || number_of(*one.second.local_rank) == number_of(one.first));
     });
@@ -1037,9 +1035,8 @@ class Resolution {
         hosts[*m.host].has_log = true;
     // A switch has a log too, and runs no ranks.
     for (const NetworkRow& n : facts_.networks)
-      if (n.kind == "switch" && std::none_of(ranks_.begin(), ranks_.end(), [&](const auto& one) {
-            return one.second.host == n.name;
-          }))
+      if (n.kind == "switch" &&
+          std::ranges::none_of(ranks_, [&](const auto& one) { return one.second.host == n.name; }))
         hosts.erase(Host(n.name));
     if (facts_.manifest)
       for (const auto* groups : {&facts_.manifest->tor, &facts_.manifest->pod})
@@ -1058,7 +1055,7 @@ class Resolution {
     std::vector<MemberRow*> files;
     for (MemberRow& m : facts_.members)
       if (m.kind == "file" && m.size > 0 && log_text(m)) files.push_back(&m);
-    std::sort(files.begin(), files.end(), [](const MemberRow* a, const MemberRow* b) {
+    std::ranges::sort(files, [](const MemberRow* a, const MemberRow* b) {
       return std::tie(a->digest, a->id) < std::tie(b->digest, b->id);
     });
     std::map<std::pair<std::string, std::string>, std::vector<MemberRow*>> same;  // digest, name
@@ -1078,7 +1075,7 @@ class Resolution {
       });
       std::vector<MemberRow*> originals;
       for (MemberRow* m : group) {
-        const auto it = std::find_if(originals.begin(), originals.end(), [&](const MemberRow* one) {
+        const auto it = std::ranges::find_if(originals, [&](const MemberRow* one) {
           return owners_agree(*one, *m) && !differ_in_numbers_only(one->path, m->path);
         });
         if (it != originals.end())

@@ -28,12 +28,11 @@ std::set<std::string> recorded_hosts(const Facts& facts) {
     for (const std::string& node : nodes.hosts) names.insert(short_host(node));
   }
   const auto listed = [&](const Host& host) { return names.count(short_host(host)) > 0; };
-  const bool all = std::all_of(facts.ranks.begin(), facts.ranks.end(),
-                               [&](const RankRow& r) { return !r.host || listed(*r.host); });
-  const bool any = std::any_of(facts.hosts.begin(), facts.hosts.end(),
-                               [&](const HostRow& h) { return listed(h.host); }) ||
-                   std::any_of(facts.ranks.begin(), facts.ranks.end(),
-                               [&](const RankRow& r) { return r.host && listed(*r.host); });
+  const bool all = std::ranges::all_of(
+      facts.ranks, [&](const RankRow& r) { return !r.host || listed(*r.host); });
+  const bool any =
+      std::ranges::any_of(facts.hosts, [&](const HostRow& h) { return listed(h.host); }) ||
+      std::ranges::any_of(facts.ranks, [&](const RankRow& r) { return r.host && listed(*r.host); });
   if (!all || !any) names.clear();
   return names;
 }
@@ -69,7 +68,7 @@ std::set<std::string> hosts_of_console(const Facts& facts) {
 // The nodes of its pods, where every rank that is placed is on one of them.
 std::set<std::string> hosts_of_pods(const Facts& facts) {
   const std::set<Host> nodes = nodes_of_pods(facts);
-  const bool all = std::all_of(facts.ranks.begin(), facts.ranks.end(), [&](const RankRow& r) {
+  const bool all = std::ranges::all_of(facts.ranks, [&](const RankRow& r) {
     return !r.host || nodes.count(short_host(*r.host)) > 0;
   });
   if (!all || nodes.size() < 2) return {};
@@ -144,10 +143,9 @@ std::string recorded_state(const Facts& facts, const std::string& job) {
 const EventRow* closing_line(const Facts& facts) {
   const EventRow* last = nullptr;
   // A launcher that saw one of its jobs fail speaks of another one when it says that one succeeded.
-  const bool another_failed =
-      std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
-        return e.traits.has(Trait::launcher_failed) && facts.counts(facts.member(e.place.member));
-      });
+  const bool another_failed = std::ranges::any_of(facts.events, [&](const EventRow& e) {
+    return e.traits.has(Trait::launcher_failed) && facts.counts(facts.member(e.place.member));
+  });
   const auto place = [&](const EventRow& e) {
     return std::pair(facts.order(e.place.member), e.place.line);
   };
@@ -164,8 +162,7 @@ const EventRow* closing_line(const Facts& facts) {
     return p.last.iteration && p.last.total && *p.last.iteration >= *p.last.total;
   };
   const bool goes_on =
-      last != nullptr &&
-      std::any_of(facts.progress.begin(), facts.progress.end(), [&](const ProgressSpan& p) {
+      last != nullptr && std::ranges::any_of(facts.progress, [&](const ProgressSpan& p) {
         return !all_done(p) &&
                ((p.member == last->place.member && p.last.place.line > last->place.line) ||
                 (p.last.time_ns && last->time_ns && *p.last.time_ns > *last->time_ns + kMinute));
@@ -186,20 +183,17 @@ bool recorded_failed(const Facts& facts) {
 
 bool uses_gpus(const Facts& facts) {
   const auto of_gpu = [](const EventRow& e) { return e.traits.has(Trait::gpu_in_use); };
-  return std::any_of(facts.events.begin(), facts.events.end(), of_gpu) ||
-         std::any_of(facts.identities.begin(), facts.identities.end(),
-                     [](const IdentityRow& i) { return i.source.rfind("nccl", 0) == 0; }) ||
-         std::any_of(facts.ranks.begin(), facts.ranks.end(),
-                     [](const RankRow& r) { return r.gpu.has_value(); }) ||
-         std::any_of(facts.hosts.begin(), facts.hosts.end(),
-                     [](const HostRow& h) { return !h.driver.empty(); }) ||
-         std::any_of(facts.recorders.begin(), facts.recorders.end(),
-                     [](const RecorderRow&) { return true; }) ||
-         std::any_of(facts.members.begin(), facts.members.end(),
-                     [](const MemberRow& m) {
-                       return m.text_kind == "nccl" || m.text_kind == "nvidia-smi" ||
-                              m.text_kind == "dcgm";
-                     }) ||
+  return std::ranges::any_of(facts.events, of_gpu) ||
+         std::ranges::any_of(facts.identities,
+                             [](const IdentityRow& i) { return i.source.rfind("nccl", 0) == 0; }) ||
+         std::ranges::any_of(facts.ranks, [](const RankRow& r) { return r.gpu.has_value(); }) ||
+         std::ranges::any_of(facts.hosts, [](const HostRow& h) { return !h.driver.empty(); }) ||
+         std::ranges::any_of(facts.recorders, [](const RecorderRow&) { return true; }) ||
+         std::ranges::any_of(facts.members,
+                             [](const MemberRow& m) {
+                               return m.text_kind == "nccl" || m.text_kind == "nvidia-smi" ||
+                                      m.text_kind == "dcgm";
+                             }) ||
          (facts.manifest && facts.manifest->gpus_per_node.value_or(0) > 0);
 }
 

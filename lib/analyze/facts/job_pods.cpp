@@ -125,7 +125,7 @@ void JobPods::see_roles(const Facts& facts) {
 bool JobPods::another(const EventRow& e) const {
   if (stems_.empty()) return false;
   const std::string object = object_of(e.message);
-  return !object.empty() && std::none_of(stems_.begin(), stems_.end(), [&](const std::string& s) {
+  return !object.empty() && std::ranges::none_of(stems_, [&](const std::string& s) {
     return object.find(s) != std::string::npos || s.find(object) == 0;
   });
 }

@@ -106,8 +106,8 @@ std::optional<std::int64_t> small_number(const std::string& text) {
 
 bool listed(const std::string& name) {
   std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(tolower(c)); });
   return path_table().not_hosts.count(lower) > 0;
 }
 
@@ -166,10 +166,9 @@ PathFacts facts_of_path(const std::string& path) {
   const std::string folded = rules::fold(path);
   const rules::Bigrams pairs(folded);
   for (const auto& [pattern, words, sure] : path_table().patterns) {
-    const bool possible =
-        words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-          return pairs.may_hold(word) && folded.find(word) != std::string::npos;
-        });
+    const bool possible = words.empty() || std::ranges::any_of(words, [&](const std::string& word) {
+                            return pairs.may_hold(word) && folded.find(word) != std::string::npos;
+                          });
     if (!possible || !first_match(pattern->expression(), path, groups)) continue;
     for (const auto& [index, name] : pattern->expression().CapturingGroupNames()) {
       const auto& group = groups[static_cast<std::size_t>(index)];
@@ -435,9 +434,8 @@ bool counted(const std::set<std::string>& names) {
     return end == name.size() ? std::string() : name.substr(0, end);
   };
   const std::string stem = stem_of(*names.begin());
-  return !stem.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return stem_of(name) == stem;
-  });
+  return !stem.empty() &&
+         std::ranges::all_of(names, [&](const std::string& name) { return stem_of(name) == stem; });
 }
 
 // "dmesg/cl-a" and "pyspy/cl-a.txt": a folder a tool, a file a machine. Names that three kernel

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/facts/sibling_ranks.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::analyze {
 
@@ -176,10 +177,7 @@ bool spawn_helper(const Invocation& one) {
          one.next == "--multiprocessing-fork";
 }
 
-bool wrapper(const Invocation& one) {
-  return !one.python &&
-         std::find(std::begin(kWrappers), std::end(kWrappers), one.program) != std::end(kWrappers);
-}
+bool wrapper(const Invocation& one) { return !one.python && contains(kWrappers, one.program); }
 
 // One listing prints the interpreter's folder and another does not; a terminal's width cuts both.
 bool same_command(std::string_view a, std::string_view b) {

@@ -230,7 +230,7 @@ std::set<MemberId> output_where(const Facts& facts, const std::string& job,
     if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
     const Jobs numbers = numbers_of(m);
     if (numbers.empty() || numbers.count(job) > 0) continue;
-    if (std::any_of(numbers.begin(), numbers.end(), [&](const std::string& number) {
+    if (std::ranges::any_of(numbers, [&](const std::string& number) {
           const auto other = told.find(number);
           return other != told.end() && stands(other->second, own->second);
         }))

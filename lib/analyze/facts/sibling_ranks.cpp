@@ -39,7 +39,7 @@ void rank_dumps(Facts& facts, const RanksOfHost& of_host) {
     for (const auto& [pid, samples] : dumps) {
       const RankRow& row = *ranks->second[i++];
       in_order = in_order && (!row.pid || *row.pid == pid) &&
-                 std::all_of(samples.begin(), samples.end(), [&](const StackSample* s) {
+                 std::ranges::all_of(samples, [&](const StackSample* s) {
                    return !s->row.rank || *s->row.rank == row.rank;
                  });
     }

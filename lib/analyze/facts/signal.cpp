@@ -636,9 +636,8 @@ void judge_unknown_exception(const std::string& type, Signal& s) {
 std::string excerpt_of(const TracebackRow& t) {
   std::string said = t.type + (t.type.empty() || t.message.empty() ? "" : ": ") + t.message;
   if (t.source == "error.json") {
-    const auto escaped = std::find_if(said.begin(), said.end(), [](unsigned char c) {
-      return c < 0x20 || c > 0x7e || c == '"' || c == '\\';
-    });
+    const auto escaped = std::ranges::find_if(
+        said, [](unsigned char c) { return c < 0x20 || c > 0x7e || c == '"' || c == '\\'; });
     said.erase(escaped, said.end());
   }
   return said;
@@ -650,8 +649,7 @@ bool names_web_service(const std::string& message) {
   re2::StringPiece rest(message);
   for (std::string host; re2::RE2::FindAndConsume(&rest, kHost, &host);)
     if (host.find('.') != std::string::npos &&
-        std::any_of(host.begin(), host.end(),
-                    [](unsigned char c) { return std::isalpha(c) != 0; }) &&
+        std::ranges::any_of(host, [](unsigned char c) { return std::isalpha(c) != 0; }) &&
         !host.ends_with(".local") && !host.ends_with(".internal"))
       return true;
   return false;
@@ -661,9 +659,8 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
                            const StepLines& steps, const rules::RulePack& pack) {
   Signal s;
   // The program caught it, or another run came after.
-  s.steps_after = std::all_of(rows.begin(), rows.end(), [&](const TracebackRow* t) {
-    return !t->time_ns && steps.follow_far(t->place);
-  });
+  s.steps_after = std::ranges::all_of(
+      rows, [&](const TracebackRow* t) { return !t->time_ns && steps.follow_far(t->place); });
   std::map<MemberId, std::uint64_t> lines;
   std::optional<Nanoseconds> epoch;
   for (const TracebackRow* t : rows) {
@@ -709,7 +706,7 @@ Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const F
     return steps.follow(one->place.member, std::max(one->place.line, one->last_line), one->time_ns);
   };
   if (s.meaning.role == Role::root && s.meaning.severity == Severity::warning &&
-      names_web_service(s.message) && !std::all_of(rows.begin(), rows.end(), caught))
+      names_web_service(s.message) && !std::ranges::all_of(rows, caught))
     s.meaning.severity = Severity::critical;
   return s;
 }

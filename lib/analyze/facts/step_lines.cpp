@@ -46,8 +46,7 @@ bool StepLines::follow(MemberId member, std::uint64_t line,
   };
   if (!time && earlier_.count(member) > 0) return true;
   const auto spans = spans_.find(member);
-  return spans != spans_.end() &&
-         std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
+  return spans != spans_.end() && std::ranges::any_of(spans->second, [&](const ProgressSpan* p) {
            if (time && p->last.time_ns && among(*p)) return false;
            const std::uint64_t last = p->last.place.line, first = p->first.place.line;
            // Every rank may print each step: then steps are fewer than rows.
@@ -63,8 +62,7 @@ bool StepLines::follow(MemberId member, std::uint64_t line,
 
 bool StepLines::follow_far(const Place& place) const {
   const auto spans = spans_.find(place.member);
-  return spans != spans_.end() &&
-         std::any_of(spans->second.begin(), spans->second.end(), [&](const ProgressSpan* p) {
+  return spans != spans_.end() && std::ranges::any_of(spans->second, [&](const ProgressSpan* p) {
            return p->last.place.offset > place.offset + buffers_of(*p);
          });
 }

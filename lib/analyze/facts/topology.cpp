@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/job_life.hpp"
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/phrases.hpp"
@@ -67,12 +68,11 @@ std::optional<std::vector<std::string_view>> complete_order(const Layout& layout
   std::vector<std::string_view> out;
   for (const std::string_view word : dimensions_of(layout.order)) {
     const auto known = std::find(kAll.begin(), kAll.end(), word);
-    if (known == kAll.end() || std::find(out.begin(), out.end(), word) != out.end())
-      return std::nullopt;
+    if (known == kAll.end() || contains(out, word)) return std::nullopt;
     out.push_back(*known);
   }
   for (const std::string_view axis : kAll)
-    if (std::find(out.begin(), out.end(), axis) == out.end()) {
+    if (!contains(out, axis)) {
       if (size(axis) != 1) return std::nullopt;
       out.push_back(axis);
     }
@@ -162,13 +162,12 @@ constexpr std::size_t kComputed =
 
 const Dimension* dimension_named(std::string_view name) {
   const auto& all = dimensions();
-  const auto it =
-      std::find_if(all.begin(), all.end(), [&](const Dimension& d) { return d.name == name; });
+  const auto it = std::ranges::find_if(all, [&](const Dimension& d) { return d.name == name; });
   return it == all.end() ? nullptr : &*it;
 }
 
 bool varies(const Dimension& dimension, const Axis& axis) {
-  return std::find(dimension.axes.begin(), dimension.axes.end(), axis.name) != dimension.axes.end();
+  return contains(dimension.axes, axis.name);
 }
 
 std::int64_t size_of(const Dimension& dimension, const Axes& axes) {
@@ -413,8 +412,8 @@ Observed observe(const Facts& facts) {
     }
     if (out.replicas > 1) {
       std::string lower = g.description;
-      std::transform(lower.begin(), lower.end(), lower.begin(),
-                     [](unsigned char c) { return static_cast<char>(tolower(c)); });
+      std::ranges::transform(lower, lower.begin(),
+                             [](unsigned char c) { return static_cast<char>(tolower(c)); });
       dimension = dimension_beside_replicas(lower, dimension);
     }
     std::vector<Rank> ranks = g.ranks;
@@ -759,8 +758,8 @@ std::vector<ParallelGroup> parallel_groups(const Layout& layout) {
 
 std::string dimension_of(std::string_view description) {
   std::string name(description);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(tolower(c)); });
   std::string key = name;
   const auto cut = [&](std::string_view ending) {
     if (key.size() > ending.size() && key.ends_with(ending)) key.resize(key.size() - ending.size());

@@ -22,8 +22,7 @@ std::string kind_of_source(const MemberRow& m) {
   const std::string_view name = std::string_view(m.path).substr(
       m.path.rfind('/') == std::string::npos ? 0 : m.path.rfind('/') + 1);
   const auto starts = [&](std::initializer_list<std::string_view> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view w) { return name.starts_with(w); });
+    return std::ranges::any_of(words, [&](std::string_view w) { return name.starts_with(w); });
   };
   if (starts({"slurmctld", "slurmd", "scontrol", "sacct", "sinfo", "squeue", "kubelet", "pbs_",
               "mom_logs"}))
@@ -119,7 +118,7 @@ bool failure_echoes(const Facts& facts, const line::Zone& zone) {
     if (p.framework != "tqdm" && without_zone(p.last.time) && failed.count(p.member) != 0)
       stopped[p.member] = zone.utc(printed(p.last.time, *newest));
   const auto echoes = [&](Nanoseconds first, Nanoseconds last) {
-    return std::any_of(failed.begin(), failed.end(), [&](const auto& one) {
+    return std::ranges::any_of(failed, [&](const auto& one) {
       const auto step = stopped.find(one.first);
       return (last <= one.second + kSecond && last >= one.second - kEchoes) ||
              (step != stopped.end() && step->second < one.second && first >= step->second &&

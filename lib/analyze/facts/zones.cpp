@@ -184,7 +184,7 @@ void Zones::read_words(const Facts& facts) {
     std::vector<line::Zone> zones;
     for (const std::string& name : names)
       if (const auto zone = line::Zone::named(name)) zones.push_back(*zone);
-    if (!zones.empty() && std::all_of(zones.begin(), zones.end(), [&](const line::Zone& z) {
+    if (!zones.empty() && std::ranges::all_of(zones, [&](const line::Zone& z) {
           return same_zone(z, zones.front());
         }))
       of_host_.emplace(host, zones.front());
@@ -241,10 +241,9 @@ bool Zones::by_twice_recorded(Facts& facts) {
     if (std::abs(difference - whole) < 2 * kMinute && is_zone(whole)) ++votes[whole];
   }
   if (votes.empty()) return false;
-  const Nanoseconds offset =
-      std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
-        return a.second < b.second;
-      })->first;
+  const Nanoseconds offset = std::ranges::max_element(votes, [](const auto& a, const auto& b) {
+                               return a.second < b.second;
+                             })->first;
   job_ = {line::Zone::fixed(offset), 0, true};
   if (offset != 0) facts.notes.push_back(say(Phrase::zone_by_failures, utc_text(offset)));
   return true;
@@ -506,8 +505,8 @@ Zones::Fit Zones::fit(const Facts& facts, const line::Zone& zone) const {
 const line::Zone* Zones::zone_of_all_hosts() const {
   if (of_host_.empty()) return machines_noted_ && !job_is_local_ ? &*machines_noted_ : nullptr;
   const line::Zone& first = of_host_.begin()->second;
-  return std::all_of(of_host_.begin(), of_host_.end(),
-                     [&](const auto& one) { return same_zone(one.second, first); })
+  return std::ranges::all_of(of_host_,
+                             [&](const auto& one) { return same_zone(one.second, first); })
              ? &first
              : nullptr;
 }

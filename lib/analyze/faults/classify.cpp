@@ -117,7 +117,7 @@ bool dense(const std::vector<Nanoseconds>& times, std::uint64_t lines, int count
 }
 
 bool all_closed(const std::vector<Alert>& alerts) {
-  return std::all_of(alerts.begin(), alerts.end(), [](const Alert& a) { return a.closed; });
+  return std::ranges::all_of(alerts, [](const Alert& a) { return a.closed; });
 }
 
 // At least `count` alerts that begin within `window`, by dates or by one machine's boot clock.
@@ -207,7 +207,7 @@ bool stands(const Signal& s, const ClassifyParams& params,
   const bool lost = s.meaning.traits.has(Trait::node_missed);
   const Nanoseconds before = lost ? -kMinute : params.down_at_the_end;
   if ((lost || s.meaning.scope == Scope::shared) && job_end &&
-      std::any_of(s.alerts.begin(), s.alerts.end(), [&](const Alert& a) {
+      std::ranges::any_of(s.alerts, [&](const Alert& a) {
         return a.begin && a.end && *a.begin + s.uncertainty + before <= *job_end &&
                *job_end <= *a.end - s.uncertainty;
       }))
@@ -258,15 +258,14 @@ std::map<std::string, Occurrences> group_signals(const Facts& facts,
   }
   // Where one stands, those that were taken back say nothing more.
   for (auto& [key, group] : groups)
-    if (std::any_of(group.signals.begin(), group.signals.end(),
-                    [&](const Signal* s) { return stands(*s, params, facts.job_end); }))
+    if (std::ranges::any_of(group.signals,
+                            [&](const Signal* s) { return stands(*s, params, facts.job_end); }))
       std::erase_if(group.signals,
                     [&](const Signal* s) { return !stands(*s, params, facts.job_end); });
   // Nor do lines without a time that steps follow, where others of the kind have none behind them.
   for (auto& [key, group] : groups) {
     const auto over = [](const Signal* s) { return s->steps_after; };
-    if (!std::all_of(group.signals.begin(), group.signals.end(), over))
-      std::erase_if(group.signals, over);
+    if (!std::ranges::all_of(group.signals, over)) std::erase_if(group.signals, over);
   }
   return groups;
 }
@@ -293,9 +292,8 @@ void describe_speaker(const Occurrences& group, const std::vector<Nanoseconds>& 
 // The earliest that speaks for all: signals are in order of time, and a code that only confirms may
 // come before the one that broke.
 const Signal& telling(const Occurrences& group) {
-  const auto at = std::find_if(group.signals.begin(), group.signals.end(), [](const Signal* s) {
-    return s->meaning.role != Role::confirmation;
-  });
+  const auto at = std::ranges::find_if(
+      group.signals, [](const Signal* s) { return s->meaning.role != Role::confirmation; });
   return at == group.signals.end() ? *group.signals.front() : **at;
 }
 
@@ -354,8 +352,8 @@ Finding describe(const std::string& key, const Occurrences& group,
   line.message = first.message.substr(0, 300);
   line.code = first.code;
   line.peer = first.peer_host;
-  line.steps_after = std::all_of(group.signals.begin(), group.signals.end(),
-                                 [](const Signal* s) { return s->steps_after; });
+  line.steps_after =
+      std::ranges::all_of(group.signals, [](const Signal* s) { return s->steps_after; });
   line.hosts = hosts.size();
   line.ranks = ranks.size();
   f.facts = std::move(line);

@@ -9,6 +9,7 @@
 #include <re2/re2.h>
 
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "rules/rule.hpp"
@@ -147,9 +148,8 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
     // The longest spelling says most: "2.19.3+cuda12.3" rather than "2.19.3".
     for (const std::string& key : signature) {
       const auto& spelled = spellings[signature][key];
-      const auto longest =
-          std::max_element(spelled.begin(), spelled.end(),
-                           [](const auto& a, const auto& b) { return a.size() < b.size(); });
+      const auto longest = std::ranges::max_element(
+          spelled, [](const auto& a, const auto& b) { return a.size() < b.size(); });
       group.value += (group.value.empty() ? "" : " | ") + *longest;
     }
     sorted.emplace_back(signature, std::move(group));
@@ -178,9 +178,7 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
     for (std::size_t i = 1; i < sorted.size(); ++i)
       for (const Host& host : sorted[i].second.hosts)
         for (const auto& [key, devices] : hosts.at(host).devices)
-          if (sorted[i].first.size() > 1 &&
-              std::find(sorted[0].first.begin(), sorted[0].first.end(), key) ==
-                  sorted[0].first.end())
+          if (sorted[i].first.size() > 1 && !contains(sorted[0].first, key))
             for (const std::string& device : devices)
               sorted[i].second.devices.push_back(host + " " + device);
   for (const auto& one : sorted) {
@@ -191,9 +189,8 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
     // first.
     const auto& other =
         &one == &sorted.front() && sorted.size() > 1 ? sorted[1].first : sorted.front().first;
-    const auto odd = std::find_if(signature.begin(), signature.end(), [&](const std::string& key) {
-      return std::find(other.begin(), other.end(), key) == other.end();
-    });
+    const auto odd = std::ranges::find_if(
+        signature, [&](const std::string& key) { return !contains(other, key); });
     for (const Host& host : value.hosts)
       value.places.push_back(
           hosts.at(host).first.at(odd == signature.end() ? signature.front() : *odd).second);

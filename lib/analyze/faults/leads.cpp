@@ -31,8 +31,8 @@ struct LineKind {
 int strength(const EventRow& e) {
   if (detail_of(e, "role") == name(rules::ReasonRole::specific)) return 1;
   std::string head = e.message.substr(0, 60);
-  std::transform(head.begin(), head.end(), head.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(head, head.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const char* word : {"fatal", "exception", "panic", "abort", "traceback", "error:", "cannot ",
                            "unable to", "failed"})
     if (head.find(word) != std::string::npos) return 1;

@@ -95,11 +95,11 @@ bool preceded(const Burst& burst, const Host& host) {
 // Breaks without a time support, and never decide: of those that have one, more touch another host.
 bool outweighed(const Burst& burst, const Host& host) {
   std::vector<const Edge*> dated;
-  std::copy_if(burst.edges.begin(), burst.edges.end(), std::back_inserter(dated),
-               [](const Edge* e) { return e->time.has_value(); });
+  std::ranges::copy_if(burst.edges, std::back_inserter(dated),
+                       [](const Edge* e) { return e->time.has_value(); });
   if (dated.size() < 2) return false;
   const Burst known = ranked_burst(dated);
-  return std::none_of(known.ranked.begin(), known.ranked.end(), [&](const auto& one) {
+  return std::ranges::none_of(known.ranked, [&](const auto& one) {
     return one.second == host && one.first == known.ranked.front().first;
   });
 }
@@ -470,9 +470,8 @@ void names_host(const Facts& facts, const Burst& burst, bool by_order, bool stor
   // A process that ends takes its connections along as a machine does. What that host printed
   // tells the two apart; here output of the others was collected and none of it.
   const auto heard = hosts_with_output(facts);
-  if (heard.count(host) == 0 && std::any_of(burst.edges.begin(), burst.edges.end(), [&](auto* e) {
-        return heard.count(e->reporter) != 0;
-      })) {
+  if (heard.count(host) == 0 &&
+      std::ranges::any_of(burst.edges, [&](auto* e) { return heard.count(e->reporter) != 0; })) {
     f.outcome = Outcome::not_enough_evidence;
     f.why += say(Phrase::nothing_printed_of_it);
   }
@@ -549,8 +548,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   const std::size_t others = witnesses(burst, best.second);
   const bool late = preceded(burst, best.second) || outweighed(burst, best.second);
   const bool store_only =
-      others < kLeastWitnesses && std::all_of(burst.edges.begin(), burst.edges.end(),
-                                              [](const Edge* e) { return to_the_store(*e); });
+      others < kLeastWitnesses &&
+      std::ranges::all_of(burst.edges, [](const Edge* e) { return to_the_store(*e); });
   if (stands_out(burst, params) && !late && (others >= kLeastWitnesses || store_only)) {
     names_host(facts, burst, by_order, store_only, f);
     return {f};

@@ -39,7 +39,7 @@ Heard ranks_heard(const Facts& facts) {
     if (e.rank) speakers[e.place.member].insert(*e.rank);
   const std::int64_t ranks = std::max<std::int64_t>(
       facts.world_size, all.empty() ? 0 : number_of(all.rbegin()->first) + 1);
-  const bool together = std::any_of(speakers.begin(), speakers.end(), [&](const auto& one) {
+  const bool together = std::ranges::any_of(speakers, [&](const auto& one) {
     return one.second.size() >= 3 && 2 * static_cast<std::int64_t>(one.second.size()) >= ranks;
   });
   // A file of its own that stayed empty is collected output, too.

@@ -175,12 +175,11 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
     for (const RankRow& r : facts.ranks)
       if (!out.rank && r.pid == key.second && r.host == key.first) out.rank = r.rank;
     // A dumper stops what it looks at.
-    const bool looked =
-        std::any_of(facts.samples.begin(), facts.samples.end(), [&](const StackSample& s) {
-          return s.row.pid == key.second && (state == 't' || (s.row.time.clock == row->time.clock &&
-                                                              s.row.time.ns == row->time.ns &&
-                                                              row->time.clock != Clock::none));
-        });
+    const bool looked = std::ranges::any_of(facts.samples, [&](const StackSample& s) {
+      return s.row.pid == key.second &&
+             (state == 't' || (s.row.time.clock == row->time.clock &&
+                               s.row.time.ns == row->time.ns && row->time.clock != Clock::none));
+    });
     if ((state == 'T' || state == 't') && looked) continue;
     return out;
   }
@@ -222,8 +221,7 @@ Text in_what(const Stage& stage) {
 std::string launched_at(const Facts& facts, const Leaf& leaf) {
   for (const CollectiveSample& c : facts.collectives) {
     if (c.row.group != leaf.group || c.row.sequence != leaf.sequence || c.stack < 0 ||
-        !c.row.rank ||
-        std::find(leaf.ranks.begin(), leaf.ranks.end(), *c.row.rank) == leaf.ranks.end())
+        !c.row.rank || !contains(leaf.ranks, *c.row.rank))
       continue;
     if (std::string code = launched_at(facts, c); !code.empty()) return code;
   }
@@ -257,9 +255,9 @@ class Join {
     std::vector<Suspect> out;
     for (const Leaf& leaf : collectives_.leaves) out.push_back(from_leaf(leaf));
     // Stacks speak where the counters do not, or speak of a rank of which nothing was dumped.
-    const bool witnessed = std::any_of(
-        collectives_.leaves.begin(), collectives_.leaves.end(),
-        [](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; });
+    const bool witnessed = std::ranges::any_of(collectives_.leaves, [](const Leaf& l) {
+      return l.kind != StopKind::no_dump && l.kind != StopKind::network;
+    });
     if (!witnessed) add_stacks(out);
     const bool stopped =
         std::ranges::any_of(out, [](const Suspect& s) { return s.kind == StopKind::host_stopped; });
@@ -297,8 +295,8 @@ class Join {
     for (const Leaf& l : collectives_.leaves)
       if (l.kind == StopKind::network) inside.insert(l.ranks.begin(), l.ranks.end());
     const auto within = [&](const StackSink& sink) {
-      return !sink.ranks.empty() && std::all_of(sink.ranks.begin(), sink.ranks.end(),
-                                                [&](Rank r) { return inside.count(r) != 0; });
+      return !sink.ranks.empty() &&
+             std::ranges::all_of(sink.ranks, [&](Rank r) { return inside.count(r) != 0; });
     };
     std::vector<Suspect> by_stack;
     for (const StackSink& sink : stacks_.sinks) {
@@ -306,8 +304,8 @@ class Join {
       if (!by_stack.empty() && sink.waiting * 2 < stacks_.sinks.front().waiting) break;
       by_stack.push_back(from_sink(sink));
     }
-    const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(),
-                                   [&](const StackSink& s) { return s.elsewhere && !within(s); });
+    const bool tells = std::ranges::any_of(
+        stacks_.sinks, [&](const StackSink& s) { return s.elsewhere && !within(s); });
     if (tells || out.empty()) {
       for (Suspect& s : by_stack)
         for (const Suspect& c : out)
@@ -334,7 +332,7 @@ class Join {
   std::optional<Suspect> common_machine(const std::vector<Suspect>& out) const {
     std::map<Host, std::set<std::size_t>> ends;
     std::set<std::string> far;
-    const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) {
+    const bool links = out.size() > 1 && std::ranges::all_of(out, [](const Suspect& s) {
                          return s.kind == StopKind::network;
                        });
     for (std::size_t i = 0; links && i < out.size(); ++i)
@@ -369,14 +367,14 @@ class Join {
   // Who is silent while all others report has stopped on its host; with that much evidence a
   // missing dump is no question.
   void add_silent_ranks(std::vector<Suspect>& out) const {
-    if (std::all_of(out.begin(), out.end(), [](const Suspect& s) {
+    if (std::ranges::all_of(out, [](const Suspect& s) {
           return s.kind == StopKind::no_dump || s.kind == StopKind::network;
         }))
       for (const Finding& f : others_) {
         if (f.analysis != Analysis::silence || f.outcome != Outcome::fired || f.ranks.empty())
           continue;
-        const auto same = std::find_if(out.begin(), out.end(),
-                                       [&](const Suspect& s) { return s.ranks == f.ranks; });
+        const auto same =
+            std::ranges::find_if(out, [&](const Suspect& s) { return s.ranks == f.ranks; });
         if (same != out.end()) {
           if (unheard(f)) continue;
           // Twice absence is still absence: it may have left as well as stopped.
@@ -384,8 +382,7 @@ class Join {
           same->confidence = std::min(same->confidence, f.confidence);
           continue;
         }
-        if (std::any_of(out.begin(), out.end(),
-                        [](const Suspect& s) { return s.kind == StopKind::no_dump; }))
+        if (std::ranges::any_of(out, [](const Suspect& s) { return s.kind == StopKind::no_dump; }))
           continue;
         Suspect s;
         s.kind = unheard(f) ? StopKind::no_dump : StopKind::host_stopped;
@@ -549,7 +546,7 @@ class Join {
     if (p.stage.operation.find("ynchronize") == std::string_view::npos) return false;
     if (p.stack >= stacks_.normal.stacks.size()) return true;
     const auto& frames = stacks_.normal.stacks[p.stack];
-    return std::none_of(frames.begin(), frames.end(), [&](std::uint32_t frame) {
+    return std::ranges::none_of(frames, [&](std::uint32_t frame) {
       const std::string& name = stacks_.normal.names[frame];
       return std::any_of(
           std::begin(kMayTakeMinutes), std::end(kMayTakeMinutes),
@@ -594,15 +591,15 @@ class Join {
       else
         return;  // it may be anywhere
     }
-    const bool group = std::any_of(topology_.groups.begin(), topology_.groups.end(),
-                                   [&](const ParallelGroup& g) { return g.ranks == s.ranks; });
+    const bool group = std::ranges::any_of(
+        topology_.groups, [&](const ParallelGroup& g) { return g.ranks == s.ranks; });
     if (hosts.size() != 1 || all.size() < 2 || !group) return;
     s.within = true;
     s.hosts = {*hosts.begin()};
   }
 
   Suspect with(Suspect s, const StackSink& sink) {
-    if (std::find(s.sources.begin(), s.sources.end(), "stacks") == s.sources.end()) {
+    if (!contains(s.sources, "stacks")) {
       s.sources.push_back("stacks");
       s.confidence = both(s.confidence, confidence::kStackSays);
     }
@@ -733,9 +730,7 @@ OneSnapshot one_snapshot(const StackReport& stacks, const HangParams& params) {
   for (const StackProcess& p : stacks.processes) {
     if (p.role != "trainer") continue;
     const bool sink =
-        !stacks.sinks.empty() && p.rank &&
-        std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) !=
-            stacks.sinks.front().ranks.end();
+        !stacks.sinks.empty() && p.rank && contains(stacks.sinks.front().ranks, *p.rank);
     (p.stage.waits() ? waiting : busy) += !sink;
   }
   // All of whom there is a stack wait: it is for one of whom there is none, or for the ranks of
@@ -832,7 +827,7 @@ void show(const Facts& facts, const StackReport& stacks, const std::vector<Findi
         if (other.outcome != Outcome::fired || other.analysis != analysis ||
             other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact)
           continue;
-        if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](Rank r) {
+        if (std::ranges::any_of(other.ranks, [&](Rank r) {
               return std::binary_search(s.ranks.begin(), s.ranks.end(), r);
             }))
           grounds.push_back(&other);
@@ -847,8 +842,7 @@ void show(const Facts& facts, const StackReport& stacks, const std::vector<Findi
   for (const Finding* other : grounds) {
     f.leads_to.push_back(other->id);
     for (const Evidence& e : other->evidence)
-      if (f.evidence.size() < 8 &&
-          std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) {
+      if (f.evidence.size() < 8 && std::ranges::none_of(f.evidence, [&](const Evidence& x) {
             return x.member == e.member && x.offset == e.offset;
           }))
         f.evidence.push_back(e);

@@ -156,7 +156,7 @@ WaitPicture graph_of_stacks(const Topology& topology, const StackReport& report)
     out.hidden = order.size() - kMostNodes;
     order.resize(kMostNodes);
   }
-  std::reverse(order.begin(), order.end());
+  std::ranges::reverse(order);
   std::map<std::size_t, std::size_t> place;
   for (const std::size_t i : order) {
     place[i] = out.nodes.size();

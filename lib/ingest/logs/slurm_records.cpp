@@ -327,8 +327,8 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     const std::size_t end = std::min(text.find(separator, begin), text.size());
     std::string name(text.substr(begin, end - begin));
     std::erase_if(name, [](char c) { return c == '\r' || c == ' ' || c == '"'; });
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(tolower(c)); });
+    std::ranges::transform(name, name.begin(),
+                           [](unsigned char c) { return static_cast<char>(tolower(c)); });
     columns.push_back(std::move(name));
     at = end + 1;
   }
