@@ -87,15 +87,8 @@ std::string_view name(Sign sign) { return kSignNames[static_cast<std::size_t>(si
 std::string_view name(Effect effect) { return kEffectNames[static_cast<std::size_t>(effect)]; }
 
 Result<CauseTable> CauseTable::parse(std::string_view text, const std::string& file, bool trusted) {
-  CULPRIT_TRY(document, schema::parse_strict(text, file));
-  const auto violations =
-      trusted ? std::vector<schema::Violation>{}
-              : schema::validate(document, parse_json(schema::text("causes-v1.json")));
-  if (!violations.empty())
-    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
-                violations[0].reason)
-        .at({file, 0})
-        .hint("`culprit schema causes-v1.json` prints what the table may hold");
+  CULPRIT_TRY(document,
+              schema::parse_checked(text, file, "causes-v1.json", "the table may hold", trusted));
   CauseTable out;
   for (const json& object : document["causes"]) {
     CULPRIT_TRY(row, row_of(object, file));

@@ -22,15 +22,8 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& file, bool trusted) {
-  CULPRIT_TRY(document, schema::parse_strict(text, file));
-  const auto violations =
-      trusted ? std::vector<schema::Violation>{}
-              : schema::validate(document, parse_json(schema::text("drift-v1.json")));
-  if (!violations.empty())
-    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
-                violations[0].reason)
-        .at({file, 0})
-        .hint("`culprit schema drift-v1.json` prints what the table may hold");
+  CULPRIT_TRY(document,
+              schema::parse_checked(text, file, "drift-v1.json", "the table may hold", trusted));
   DriftRules out;
   std::size_t index = 0;
   for (const json& object : document["settings"]) {

@@ -56,15 +56,8 @@ bool same_name(std::string_view a, std::string_view b) {
 }  // namespace
 
 Result<Enumerations> Enumerations::parse(std::string_view text, bool trusted) {
-  CULPRIT_TRY(document, schema::parse_strict(text, kEnumerationsFile));
-  if (!trusted) {
-    const auto rules = parse_json(schema::text("enumerations-v1.json"));
-    if (const auto violations = schema::validate(document, rules); !violations.empty())
-      return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
-                  violations[0].reason)
-          .at({kEnumerationsFile, 0})
-          .hint("`culprit schema enumerations-v1.json` prints what the table may hold");
-  }
+  CULPRIT_TRY(document, schema::parse_checked(text, kEnumerationsFile, "enumerations-v1.json",
+                                              "the table may hold", trusted));
   Enumerations out;
   for (const auto& object : document["enumerations"]) out.all_.push_back(enumeration_of(object));
   if (trusted) return out;

@@ -520,13 +520,8 @@ void by_words(const RulePack& pack, std::string_view query, Answer& answer) {
 
 Result<Glossary> Glossary::parse(std::string_view text, const std::string& file) {
   using nlohmann::json;
-  CULPRIT_TRY(document, schema::parse_strict(text, file));
-  static const json kSchema = parse_json(schema::text("glossary-v1.json"));
-  if (const auto violations = schema::validate(document, kSchema); !violations.empty())
-    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
-                violations[0].reason)
-        .at({file, 0})
-        .hint("`culprit schema glossary-v1.json` prints what the table may hold");
+  CULPRIT_TRY(document,
+              schema::parse_checked(text, file, "glossary-v1.json", "the table may hold"));
   Glossary out;
   for (const json& object : document["entries"]) {
     GlossaryEntry entry;

@@ -76,19 +76,6 @@ SpeakerRow speaker_of(const json& object) {
   return row;
 }
 
-Result<json> document_of(std::string_view text, std::string_view file, const char* schema_name,
-                         bool trusted) {
-  CULPRIT_TRY(document, schema::parse_strict(text, std::string(file)));
-  if (trusted) return document;
-  const json rules = parse_json(schema::text(schema_name));
-  if (const auto violations = schema::validate(document, rules); !violations.empty())
-    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
-                violations[0].reason)
-        .at({std::string(file), 0})
-        .hint(fmt::format("`culprit schema {}` prints what the table may hold", schema_name));
-  return document;
-}
-
 }  // namespace
 
 std::string_view name(ReasonRole role) { return kRoles[static_cast<std::size_t>(role)]; }
@@ -177,8 +164,11 @@ struct GrammarReader {
 
 Result<Grammar> Grammar::parse(std::string_view speakers, std::string_view reasons,
                                const Enumerations& enumerations, bool trusted) {
-  CULPRIT_TRY(of_speakers, document_of(speakers, kSpeakers, "speakers-v1.json", trusted));
-  CULPRIT_TRY(of_reasons, document_of(reasons, kReasons, "reasons-v1.json", trusted));
+  CULPRIT_TRY(of_speakers,
+              schema::parse_checked(speakers, std::string(kSpeakers), "speakers-v1.json",
+                                    "the table may hold", trusted));
+  CULPRIT_TRY(of_reasons, schema::parse_checked(reasons, std::string(kReasons), "reasons-v1.json",
+                                                "the table may hold", trusted));
   GrammarReader reader;
   reader.read_reasons(of_reasons);
   reader.read_codes(enumerations);

@@ -175,9 +175,7 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
   const auto violations =
       trusted ? std::vector<schema::Violation>{} : schema::validate(document, kSchema);
   if (!violations.empty()) {
-    std::string what =
-        (violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason;
-    if (violations.size() > 1) what += fmt::format(" (and {} more)", violations.size() - 1);
+    std::string what = schema::described(violations);
     // "rules[3]" tells less than the id of the rule.
     if (const auto& path = violations[0].path; path.rfind("rules[", 0) == 0) {
       const std::size_t index = std::strtoul(path.c_str() + 6, nullptr, 10);

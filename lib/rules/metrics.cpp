@@ -217,16 +217,8 @@ std::optional<std::pair<std::string, std::string_view>> without_unit(const std::
 }  // namespace
 
 Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& file) {
-  CULPRIT_TRY(document, schema::parse_strict(text, file));
-  static const json kSchema = parse_json(schema::text("metrics-v1.json"));
-  const auto violations = schema::validate(document, kSchema);
-  if (!violations.empty()) {
-    std::string what =
-        (violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason;
-    if (violations.size() > 1) what += fmt::format(" (and {} more)", violations.size() - 1);
-    return fail(what).at({file, 0}).hint(
-        "`culprit schema metrics-v1.json` prints what a catalogue may hold");
-  }
+  CULPRIT_TRY(document,
+              schema::parse_checked(text, file, "metrics-v1.json", "a catalogue may hold"));
   Catalogue out;
   std::map<std::string, std::string> names;
   std::size_t index = 0;

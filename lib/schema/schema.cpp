@@ -103,4 +103,23 @@ Result<nlohmann::json> parse_strict(std::string_view text, const std::string& fi
   }
 }
 
+std::string described(const std::vector<Violation>& violations) {
+  const Violation& first = violations.front();
+  std::string out = (first.path.empty() ? "" : first.path + ": ") + first.reason;
+  if (violations.size() > 1) out += fmt::format(" (and {} more)", violations.size() - 1);
+  return out;
+}
+
+Result<nlohmann::json> parse_checked(std::string_view text, const std::string& file,
+                                     std::string_view schema_name, std::string_view what,
+                                     bool trusted) {
+  CULPRIT_TRY(document, parse_strict(text, file));
+  if (trusted) return document;
+  const auto violations = validate(document, parse_json(schema::text(schema_name)));
+  if (violations.empty()) return document;
+  return fail(described(violations))
+      .at({file, 0})
+      .hint(fmt::format("`culprit schema {}` prints what {}", schema_name, what));
+}
+
 }  // namespace culprit::schema

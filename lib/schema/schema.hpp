@@ -29,6 +29,15 @@ std::vector<Violation> validate(const nlohmann::json& document, const nlohmann::
 // them, silently). The error names the line.
 Result<nlohmann::json> parse_strict(std::string_view text, const std::string& file);
 
+// The first of them and how many more there are.
+std::string described(const std::vector<Violation>& violations);
+
+// parse_strict, and the document checked against the schema of this name. what: "the table may
+// hold", for the hint. trusted: it is ours, and tests check it.
+Result<nlohmann::json> parse_checked(std::string_view text, const std::string& file,
+                                     std::string_view schema_name, std::string_view what,
+                                     bool trusted = false);
+
 // The nearest of the candidates to a misspelt word, or "" when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 

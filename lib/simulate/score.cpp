@@ -133,13 +133,7 @@ Hypothesis hypothesis_of(const json& one, const json& hosts) {
 std::string_view name(Score score) { return kScoreNames[static_cast<std::size_t>(score)]; }
 
 Result<Truth> truth_of(const std::string& text, const std::string& file, std::string bundle) {
-  CULPRIT_TRY(document, schema::parse_strict(text, file));
-  const auto violations = schema::validate(document, parse_json(schema::text("truth-v1.json")));
-  if (!violations.empty())
-    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
-                violations[0].reason)
-        .at({file, 0})
-        .hint("`culprit schema truth-v1.json` prints what a truth holds");
+  CULPRIT_TRY(document, schema::parse_checked(text, file, "truth-v1.json", "a truth holds"));
   Truth out{.bundle = std::move(bundle), .kind = document["kind"].get<std::string>()};
   for (const json& action : document["right"])
     out.right.push_back(*term_named<Action>(action.get<std::string>()));

@@ -53,6 +53,17 @@ TEST(ParseStrict, RefusesDuplicateKeysAndNamesTheLine) {
   EXPECT_TRUE(parse_strict("// remark\n{\"a\": /* here */ 1}", "f.json"));
 }
 
+TEST(ParseChecked, NamesTheFirstAndCountsTheOthers) {
+  using culprit::schema::parse_checked;
+  const char* const text = R"({"causes": [], "more": 1, "again": 2})";
+  const auto wrong = parse_checked(text, "f.json", "causes-v1.json", "the table may hold");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().what.find("more)"), std::string::npos) << wrong.error().what;
+  EXPECT_EQ(wrong.error().where->file, "f.json");
+  EXPECT_EQ(wrong.error().help, "`culprit schema causes-v1.json` prints what the table may hold");
+  EXPECT_TRUE(parse_checked(text, "f.json", "causes-v1.json", "the table may hold", true));
+}
+
 TEST(Nearest, SuggestsOnlyWhatIsNear) {
   EXPECT_EQ(nearest("diagnsoe", {"diagnose", "ingest"}), "diagnose");
   EXPECT_EQ(nearest("xyz", {"diagnose", "ingest"}), "");
