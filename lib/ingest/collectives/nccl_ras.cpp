@@ -289,7 +289,6 @@ class GroupTable final : public Assembler {
     reading.keep<Ras>().table(*group, size < kRanks ? size : 0, reading);
     return Step::took;
   }
-  void finish(Reading&) override {}
 
  private:
   int rows_ = 0;
@@ -308,7 +307,6 @@ class RasSummary final : public Assembler {
     reading.keep<Ras>().gpus(*total);
     return Step::finished;
   }
-  void finish(Reading&) override {}
 
  private:
   int lines_ = 0;

@@ -370,7 +370,6 @@ class WatchdogSnapshot final : public Assembler {
                                     torch_operation(operation));
     return Step::took;
   }
-  void finish(Reading&) override {}
 
  private:
   std::int64_t sequence_;

@@ -86,7 +86,6 @@ class Heading : public Assembler {
     name_ = list ? "" : std::string(text);
     return Step::watching;
   }
-  void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return 3; }
 
  private:
@@ -110,7 +109,6 @@ Outcome read_host_blocks(const TextLine& line, Reading& reading) {
 // the one before said.
 class CommandBlocks final : public Kept {
  public:
-  void finish(Reading&) override {}
   std::string host;   // that lines have by a heading of this kind; "" none
   bool bare = false;  // of a name alone: commands behind prompts follow it
   std::string pending;

@@ -37,7 +37,7 @@ struct Reading;
 class Kept {
  public:
   virtual ~Kept() = default;
-  virtual void finish(Reading& reading) = 0;
+  virtual void finish(Reading&) {}
 };
 
 // What a recogniser may know and do while a member is read.
@@ -81,8 +81,7 @@ class Assembler {
   // may be.
   enum class Step { took, not_mine, finished, watching };
   virtual Step feed(const TextLine& line, Reading& reading) = 0;
-  virtual void finish(
-      Reading& reading) = 0;  // always called once, at the latest at the end of the member
+  virtual void finish(Reading&) {}  // always called once, at the latest at the end of the member
   virtual std::uint64_t most_lines() const {
     return 4'000;
   }  // after so many it is finished: a bound on what one head can swallow

@@ -17,7 +17,6 @@ namespace {
 // Of which clusters the lines of a log are.
 class ClustersOfLog final : public Kept {
  public:
-  void finish(Reading&) override {}
   void add(const std::string& name, const Place& place, Reading& reading) {
     if (seen_.size() < kMost && seen_.insert(name).second)
       reading.sink.put(ConfigRow{place, "topo.cluster", name});

@@ -18,7 +18,6 @@ constexpr std::size_t kTemplates = 256;  // of one member; a log with more is no
 
 class Templates final : public Kept {
  public:
-  void finish(Reading&) override {}
   bool admits(const std::string& shape) {
     return seen_.size() < kTemplates ? (seen_.insert(shape), true) : seen_.count(shape) > 0;
   }

@@ -143,7 +143,6 @@ class PortCounters final : public Assembler {
     }
     return Step::took;
   }
-  void finish(Reading&) override {}
 
  private:
   FabricPort port_;

@@ -67,7 +67,6 @@ class MachineTable : public Assembler {
     for (const std::string_view other : others) put_name(line.place, other, machine, reading);
     return Step::took;
   }
-  void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return 100'000; }
 
   static std::vector<std::string_view> words(std::string_view text) {
@@ -175,7 +174,6 @@ class ImageTable : public Assembler {
     put_name(line.place, words.front(), words[node_], reading);
     return Step::took;
   }
-  void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return 100'000; }
 
  private:
@@ -234,7 +232,6 @@ class Description : public Kept {
     }
     return false;
   }
-  void finish(Reading&) override {}
 
  private:
   std::string name_, node_, last_name_;

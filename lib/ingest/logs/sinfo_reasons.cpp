@@ -26,7 +26,6 @@ class NodeReasons : public Assembler {
       put_node_reason(line.place, node, reason, time, reading);
     return Step::took;
   }
-  void finish(Reading&) override {}
 };
 
 Outcome read_sinfo(const TextLine& line, Reading&) {

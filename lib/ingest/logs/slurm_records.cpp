@@ -225,7 +225,6 @@ class Accounting : public Assembler {
     }
     return Step::took;
   }
-  void finish(Reading&) override {}
 
  private:
   using Row = std::map<std::string_view, std::string_view>;
@@ -309,7 +308,6 @@ class Queue : public Assembler {
                                      std::string(cells[of_nodes_].substr(0, kMostNodeBytes))});
     return Step::took;
   }
-  void finish(Reading&) override {}
 
  private:
   std::size_t columns_, of_nodes_;

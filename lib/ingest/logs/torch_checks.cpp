@@ -70,8 +70,6 @@ class Checks final : public Kept {
     reading.sink.put(row);
   }
 
-  void finish(Reading&) override {}
-
  private:
   std::map<Rank, bool> barrier_;
   std::set<std::pair<Rank, std::int64_t>> prints_;  // with the sequence number

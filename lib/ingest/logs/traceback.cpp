@@ -235,7 +235,6 @@ class IgnoredAssembler final : public Assembler {
   Step feed(const TextLine& line, Reading&) override {
     return parser_.feed(line.line.message) ? Step::took : Step::not_mine;
   }
-  void finish(Reading&) override {}
 
  private:
   TracebackParser parser_;

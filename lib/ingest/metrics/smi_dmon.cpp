@@ -234,7 +234,6 @@ class SmiDmon final : public RecordReader {
 class DmonOfLog final : public Kept {
  public:
   SmiDmon reader;
-  void finish(Reading&) override {}
 };
 
 class DmonBlock final : public Assembler {
@@ -253,7 +252,6 @@ class DmonBlock final : public Assembler {
     if (outcome.used || (comment && outcome.reject.empty())) return foreign_ = 0, Step::took;
     return ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
   }
-  void finish(Reading&) override {}
 
  private:
   int foreign_ = 0;

@@ -26,7 +26,6 @@ class CpuPeriods final : public Kept {
                fmt::format("cpu limit: reached in {} of {} periods", count, periods_), reading);
     periods_ = 0;
   }
-  void finish(Reading&) override {}
 
  private:
   std::int64_t periods_ = 0;

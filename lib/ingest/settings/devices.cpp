@@ -27,7 +27,6 @@ class EccHistory : public Assembler {
     const std::size_t begin = line.raw.find_first_not_of(" \t");
     return begin == std::string_view::npos || begin <= indentation_ ? Step::not_mine : Step::took;
   }
-  void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return 32; }
 
  private:

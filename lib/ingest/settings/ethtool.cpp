@@ -23,7 +23,6 @@ class PortSettings : public Assembler {
                                  std::string(trimmed(field.substr(6)).substr(0, 32)), host_});
     return Step::watching;
   }
-  void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return 120; }
 
  private:

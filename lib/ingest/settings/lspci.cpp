@@ -33,7 +33,6 @@ class PciDevice : public Assembler {
     if (kind_ == "nic") put(line.place, "pcie_speed", speed + " GT/s", reading);
     return Step::watching;
   }
-  void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return kLinesOfADevice; }
 
  private:

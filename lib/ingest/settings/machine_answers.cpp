@@ -64,7 +64,6 @@ class Answers final : public Kept {
                  (section_ > 0 ? " of part " + std::to_string(section_) : "");
     reading.keep<AskedMachines>().add(question, line.host, line.text, place);
   }
-  void finish(Reading&) override {}
 
  private:
   std::vector<std::string> commands_;

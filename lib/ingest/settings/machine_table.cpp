@@ -79,7 +79,6 @@ class MachineRows final : public Kept {
       if (!differs_by_right(heading_.names[i]))
         reading.keep<AskedMachines>().add(heading_.names[i], cells[0], cells[i], place);
   }
-  void finish(Reading&) override {}
 
  private:
   MachineHeading heading_;

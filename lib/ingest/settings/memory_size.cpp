@@ -42,7 +42,6 @@ class FreeLine : public Assembler {
     put_memory(line, free_in_gib(amount, unit), host_, reading);
     return Step::finished;
   }
-  void finish(Reading&) override {}
 
  private:
   std::optional<Host> host_;

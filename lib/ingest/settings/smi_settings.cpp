@@ -47,7 +47,6 @@ constexpr SmiSetting kSmiSettingFields[] = {
 // The headings that the line stands below, by depth.
 class Headings final : public Kept {
  public:
-  void finish(Reading&) override {}
   void set(std::size_t indent, std::string_view text) {
     leave(indent);
     if (depth_ < levels_.size()) levels_[depth_++] = {indent, std::string(text.substr(0, 64))};

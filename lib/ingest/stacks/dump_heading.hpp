@@ -11,7 +11,6 @@ namespace culprit::ingest {
 // own is nobody's.
 class DumpHeading final : public Kept {
  public:
-  void finish(Reading&) override {}
   void begin_process() {
     if (used_) rank.reset(), local_rank.reset();
     used_ = true;

@@ -390,7 +390,6 @@ class ProcessListAssembler final : public Assembler {
 // The columns that a command asked for, of a list without a heading.
 struct AskedColumns final : Kept {
   std::vector<ProcessColumn> columns;
-  void finish(Reading&) override {}
 };
 
 Outcome read_process_list(const TextLine& line, Reading& reading) {

@@ -14,8 +14,6 @@ namespace culprit::ingest {
 // The one of a member: reading.keep<LineFigures>().
 class LineFigures final : public Kept {
  public:
-  void finish(Reading&) override {}
-
   // A line of figures begins. Without a step they belong to the last one that the log told of.
   void begin(const TextLine& line, std::optional<std::int64_t> step);
   // Whose the figures are, if the line says so.

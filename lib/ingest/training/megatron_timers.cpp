@@ -76,7 +76,6 @@ class Timers final : public Assembler {
     figures.add(name, "ms", "stat=max", most);
     return figures.end(line, reading) ? Step::took : Step::not_mine;
   }
-  void finish(Reading&) override {}
 
  private:
   Shape shape_;

@@ -234,8 +234,6 @@ bool put_machine(const TextLine& line, Reading& reading) {
 // Lines that told nothing, but for their digits: a loader prints a million of a kind.
 class IdleShapes final : public Kept {
  public:
-  void finish(Reading&) override {}
-
   static std::uint64_t of(std::string_view text) {
     std::uint64_t hash = 14'695'981'039'346'656'037u;  // FNV-1a
     for (const char c : text)
@@ -264,7 +262,6 @@ class RowsOfRanks final : public Assembler {
     put_parts(*who, part_figures(named), line, unit_, reading);
     return Step::took;
   }
-  void finish(Reading&) override {}
 
  private:
   std::string name_, unit_;

@@ -11,7 +11,6 @@ constexpr std::size_t kLongestPrefix = 160;  // of a collector: a time, a pod, a
 
 class StepLines final : public Kept {
  public:
-  void finish(Reading&) override {}
   StepObjects objects{"json"};
 };
 

@@ -12,7 +12,6 @@ namespace culprit::ingest {
 
 class StepTimeUnit final : public Kept {
  public:
-  void finish(Reading&) override {}
   // Milliseconds in one of the unit of `value`, as far as the records up to this one tell; 0: not
   // known.
   double to_ms(std::int64_t step, const Timestamp& time, double value);
