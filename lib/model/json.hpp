@@ -13,54 +13,24 @@
 namespace culprit {
 
 // A term goes into a document by its name; the library would write the number of an enumeration.
-template <class Json>
-void to_json(Json& json, Action term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, SubjectKind term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, Precision term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, Symptom term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, Analysis term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, StopKind term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, StepId term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, StepOutcome term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, NextKind term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, Severity term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, Role term) {
-  json = std::string(name(term));
-}
-template <class Json>
-void to_json(Json& json, Scope term) {
-  json = std::string(name(term));
-}
+#define CULPRIT_TERM(Term)              \
+  template <class Json>                 \
+  void to_json(Json& json, Term term) { \
+    json = std::string(name(term));     \
+  }
+CULPRIT_TERM(Action)
+CULPRIT_TERM(SubjectKind)
+CULPRIT_TERM(Precision)
+CULPRIT_TERM(Symptom)
+CULPRIT_TERM(Analysis)
+CULPRIT_TERM(StopKind)
+CULPRIT_TERM(StepId)
+CULPRIT_TERM(StepOutcome)
+CULPRIT_TERM(NextKind)
+CULPRIT_TERM(Severity)
+CULPRIT_TERM(Role)
+CULPRIT_TERM(Scope)
+#undef CULPRIT_TERM
 
 // How every document is written: bytes that are not UTF-8 as U+FFFD, and characters that a terminal
 // obeys as \u escapes. An indent of -1 is one line. Of both kinds of documents.
