@@ -3,6 +3,8 @@
 // `columns(visitor, row)` that shows the visitor each column by name, with the field it stands for.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -59,6 +61,26 @@ constexpr std::string_view sql_type() {
     return "INTEGER";
   else
     return "BLOB";
+}
+
+// The names in a list of fields as the code spells it: "r.host, r.rank" has "host" and "rank".
+consteval std::size_t count_fields(std::string_view list) {
+  return static_cast<std::size_t>(std::ranges::count(list, ',')) + 1;
+}
+template <std::size_t n>
+consteval std::array<std::string_view, n> field_names(std::string_view list) {
+  std::array<std::string_view, n> out;
+  for (std::string_view& name : out) {
+    name = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(name.size() + 1, list.size()));
+    name.remove_prefix(name.rfind('.') + 1);
+  }
+  return out;
+}
+template <class V, std::size_t n, class... Fields>
+void show_columns(V& v, const std::array<std::string_view, n>& names, Fields&... fields) {
+  const std::string_view* name = names.data();
+  (v(*name++, fields), ...);
 }
 
 class ColumnNames {

@@ -52,11 +52,7 @@ std::optional<std::string> clean(const std::optional<std::string>& text) {
 
 Frame read_frame(Statement& s) {
   Frame f;
-  f.function = s.text();
-  f.file = s.text();
-  f.line = s.integer();
-  f.module = s.text();
-  f.native = s.integer() != 0;
+  s.read(f.function, f.file, f.line, f.module, f.native);
   return f;
 }
 
@@ -883,8 +879,7 @@ std::vector<ProgressSpan> Database::progress() const {
     span.member = range.member;
     span_of.bind(range.first, range.last);
     if (!span_of.next()) continue;
-    span.framework = span_of.text();
-    span.rows = static_cast<std::uint64_t>(span_of.integer());
+    span_of.read(span.framework, span.rows);
     span.first = row(range.first);
     span.last = row(range.last);
     const auto nan = span_of.maybe_integer();
@@ -906,11 +901,8 @@ std::vector<ProblemRow> Database::problems() const {
   Statement s(impl_->db.get(),
               "SELECT path, code, reason FROM problem ORDER BY path, code, reason");
   while (s.next()) {
-    ProblemRow p;
-    p.path = s.text();
-    p.code = s.text();
-    p.reason = s.text();
-    out.push_back(std::move(p));
+    ProblemRow& p = out.emplace_back();
+    s.read(p.path, p.code, p.reason);
   }
   return out;
 }
@@ -919,16 +911,10 @@ std::vector<HostRow> Database::hosts() const {
   std::vector<HostRow> out;
   Statement s(impl_->db.get(), "SELECT * FROM host ORDER BY host");
   while (s.next()) {
-    HostRow h;
-    h.host = Host(s.text());
-    h.node_rank = s.maybe_integer();
+    HostRow& h = out.emplace_back();
+    s.read(h.host, h.node_rank);
     h.addresses = split_commas(s.text());
-    h.boot_ns = s.maybe_integer();
-    h.boot_source = s.text();
-    h.boot_uncertainty = s.integer();
-    h.driver = s.text();
-    h.has_log = s.integer() != 0;
-    out.push_back(std::move(h));
+    s.read(h.boot_ns, h.boot_source, h.boot_uncertainty, h.driver, h.has_log);
   }
   return out;
 }
@@ -944,8 +930,7 @@ std::vector<StoredManifest> Database::manifests() const {
     out.push_back({meta("manifest_path").value_or("job.json"), std::move(*given)});
   while (s.next()) {
     StoredManifest& m = out.emplace_back();
-    m.path = s.text();
-    m.document = s.text();
+    s.read(m.path, m.document);
   }
   return out;
 }
@@ -1211,21 +1196,13 @@ std::vector<Finding> Database::findings() const {
                 : outcome == name(Outcome::ruled_out) ? Outcome::ruled_out
                                                       : Outcome::not_enough_evidence;
     f.subject.kind = term_named<SubjectKind>(s.text()).value_or(SubjectKind::job);
-    f.subject.id = s.text();
-    f.event_class = s.text();
+    s.read(f.subject.id, f.event_class);
     f.symptom = term_named<Symptom>(s.text()).value_or(Symptom::none);
     f.severity = severity_named(s.text()).value_or(Severity::info);
     f.role = role_named(s.text()).value_or(Role::advice);
     f.scope = scope_named(s.text()).value_or(Scope::host_local);
-    f.confidence = s.real();
-    f.why = s.text();
-    f.title = s.text();
-    f.advice = s.text();
-    f.remedy = s.text();
-    f.start = s.maybe_integer();
-    f.end = s.maybe_integer();
-    f.uncertainty = s.integer();
-    f.count = static_cast<std::uint64_t>(s.integer());
+    s.read(f.confidence, f.why, f.title, f.advice, f.remedy, f.start, f.end, f.uncertainty,
+           f.count);
     std::map<std::string, std::string> words;
     const auto numbers = parse_json(s.text());
     if (numbers.is_object())
@@ -1235,15 +1212,8 @@ std::vector<Finding> Database::findings() const {
     f.figures.assign(words.begin(), words.end());
     v.bind(f.id);
     while (v.next()) {
-      Evidence e;
-      e.member = v.integer();
-      e.path = v.text();
-      e.line = static_cast<std::uint64_t>(v.integer());
-      e.offset = static_cast<std::uint64_t>(v.integer());
-      e.length = static_cast<std::uint32_t>(v.integer());
-      e.excerpt = v.text();
-      e.reading = v.text();
-      f.evidence.push_back(std::move(e));
+      Evidence& e = f.evidence.emplace_back();
+      v.read(e.member, e.path, e.line, e.offset, e.length, e.excerpt, e.reading);
     }
     v.reset();
     out.push_back(std::move(f));

@@ -50,25 +50,9 @@ std::optional<std::int64_t> number(sqlite3* db, const char* sql) {
 }
 
 void read_incident(Statement& s, FleetIncident& i) {
-  i.id = s.text();
-  i.name = s.text();
-  i.source = s.text();
-  i.job = s.text();
-  i.job_id = s.text();
-  i.start = s.maybe_integer();
-  i.end = s.maybe_integer();
-  i.ran_s = s.maybe_real();
-  i.symptom = s.text();
-  i.action = s.text();
-  i.precision = s.text();
-  i.restart = s.text();
-  i.event_class = s.text();
-  i.component = s.text();
-  i.confidence = s.real();
-  i.gpus = s.integer();
-  i.complete = s.integer() != 0;
-  i.summary = s.text();
-  i.report = s.text();
+  s.read(i.id, i.name, i.source, i.job, i.job_id, i.start, i.end, i.ran_s, i.symptom, i.action,
+         i.precision, i.restart, i.event_class, i.component, i.confidence, i.gpus, i.complete,
+         i.summary, i.report);
 }
 
 bool read_parts(sqlite3* db, std::vector<FleetIncident>& incidents) {
@@ -83,8 +67,8 @@ bool read_parts(sqlite3* db, std::vector<FleetIncident>& incidents) {
                    " ORDER BY incident_id, position");
   while (target.next())
     if (FleetIncident* i = of(target.text())) {
-      FleetTarget t{target.text(), target.text(), target.text(), target.real(), false};
-      t.blamed = target.integer() != 0;
+      FleetTarget t;
+      target.read(t.kind, t.id, t.host, t.confidence, t.blamed);
       i->targets.push_back(std::move(t));
     }
   Statement host(db, "SELECT incident_id, host FROM incident_host ORDER BY incident_id, host");
@@ -109,28 +93,15 @@ bool read_events(sqlite3* db, FleetRecord& record) {
                   " start_ns, end_ns, place FROM event ORDER BY event_id");
   while (event.next()) {
     FleetEvent e;
-    e.id = event.text();
-    e.system = event.text();
-    e.kind = event.text();
-    e.host = event.text();
-    e.device = event.text();
-    e.level = event.text();
-    e.event_class = event.text();
-    e.description = event.text();
-    e.start = event.maybe_integer();
-    e.end = event.maybe_integer();
-    e.place = event.text();
+    event.read(e.id, e.system, e.kind, e.host, e.device, e.level, e.event_class, e.description,
+               e.start, e.end, e.place);
     record.events.push_back(std::move(e));
   }
   Statement scope(db,
                   "SELECT system, from_ns, to_ns, hosts, gpus_per_host FROM scope ORDER BY system");
   while (scope.next()) {
     FleetScope s;
-    s.system = scope.text();
-    s.from = scope.maybe_integer();
-    s.to = scope.maybe_integer();
-    s.hosts = scope.maybe_integer();
-    s.gpus_per_host = scope.maybe_integer();
+    scope.read(s.system, s.from, s.to, s.hosts, s.gpus_per_host);
     record.scopes.push_back(std::move(s));
   }
   return event && scope;

@@ -229,11 +229,7 @@ class ShardReader final : public RowIds {
     while (s.next()) {
       if (s.integer() != static_cast<std::int64_t>(frames.size())) return std::nullopt;
       Frame& f = frames.emplace_back();
-      f.function = s.text();
-      f.file = s.text();
-      f.line = s.integer();
-      f.module = s.text();
-      f.native = s.integer() != 0;
+      s.read(f.function, f.file, f.line, f.module, f.native);
     }
     s.reset();
     const auto here = sink_->stack(frames);
@@ -296,9 +292,7 @@ Result<std::vector<ListedUnit>> ShardReader::units(const ShardHead& head) {
     ListedUnit& one = out.emplace_back();
     const bool next = rows.integer() == static_cast<std::int64_t>(out.size());
     const std::int64_t source = rows.integer();
-    one.unit.path = rows.text();
-    one.unit.size = static_cast<std::uint64_t>(rows.integer());
-    one.unit.mtime_s = rows.integer();
+    rows.read(one.unit.path, one.unit.size, one.unit.mtime_s);
     const std::int64_t shard = rows.integer();
     good = next && source >= 1 && source <= kMostShards && shard >= 1 && shard <= head.count;
     one.source = static_cast<std::uint32_t>(source - 1);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <sqlite3.h>
 
@@ -104,6 +105,11 @@ class Statement {
     return null() ? skip<std::string>() : std::optional(text());
   }
   std::optional<double> maybe_real() { return null() ? skip<double>() : std::optional(real()); }
+  // The columns that come next, by the types of the fields.
+  template <class... Fields>
+  void read(Fields&... fields) {
+    (get(fields), ...);
+  }
 
   void put(std::int64_t value) { sqlite3_bind_int64(handle_, ++index_, value); }
   void put(Rank rank) { put(number_of(rank)); }
@@ -136,6 +142,20 @@ class Statement {
   }
 
  private:
+  template <class Field>
+  void get(Field& field) {
+    if constexpr (std::is_same_v<Field, std::optional<std::int64_t>>)
+      field = maybe_integer();
+    else if constexpr (std::is_same_v<Field, std::optional<double>>)
+      field = maybe_real();
+    else if constexpr (std::is_floating_point_v<Field>)
+      field = real();
+    else if constexpr (std::is_integral_v<Field>)
+      field = static_cast<Field>(integer());
+    else
+      field = Field(text());
+  }
+
   // A statement that could not be prepared has said why, but maybe on another thread.
   void note(int code) {
     if (handle_ != nullptr)

@@ -45,6 +45,13 @@ CULPRIT_TABLE(ChunkRow, "sample_chunk");
 CULPRIT_TABLE(RankRow, "rank");
 #undef CULPRIT_TABLE
 
+// Columns that are called as the fields of the row `r`, in their order.
+#define CULPRIT_COLUMNS(...)                                                              \
+  do {                                                                                    \
+    static constexpr auto kNames = field_names<count_fields(#__VA_ARGS__)>(#__VA_ARGS__); \
+    show_columns(v, kNames, __VA_ARGS__);                                                 \
+  } while (false)
+
 // Parts that tables share.
 
 template <class V>
@@ -97,32 +104,12 @@ void printed_of(V& v, Row& r) {
 template <class V>
 void columns(V& v, MemberRow& r) {
   v.key("member_id", r.id);
-  v("path", r.path);
-  v("stored_path", r.stored_path);
-  v("in_archive", r.in_archive);
-  v("kind", r.kind);
-  v("format", r.format);
-  v("text_kind", r.text_kind);
-  v("container", r.container);
-  v("origin_offset", r.origin_offset);
-  v("origin_line", r.origin_line);
-  v("link_target", r.link_target);
-  v("size", r.size);
-  v("digest", r.digest);
-  v("mtime_s", r.mtime_s);
-  v("complete", r.complete);
-  v("tail_truncated", r.tail_truncated);
-  v("lines", r.lines);
-  v("used", r.used);
-  v("skipped", r.skipped);
-  v("rejected", r.rejected);
+  CULPRIT_COLUMNS(r.path, r.stored_path, r.in_archive, r.kind, r.format, r.text_kind, r.container,
+                  r.origin_offset, r.origin_line, r.link_target, r.size, r.digest, r.mtime_s,
+                  r.complete, r.tail_truncated, r.lines, r.used, r.skipped, r.rejected);
   bool done = false;  // set when the member has ended
   v("done", done);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("attempt", r.attempt);
-  v("attribution", r.attribution);
+  CULPRIT_COLUMNS(r.host, r.rank, r.local_rank, r.attempt, r.attribution);
   unless(v, "duplicate_of", r.duplicate_of, 0);
 }
 
@@ -136,22 +123,8 @@ void columns(V& v, EventRow& r) {
   v("uncertainty_ns", r.uncertainty);
   v("rule", r.rule);
   v("class", r.event_class);
-  v("severity", r.severity);
-  v("role", r.role);
-  v("scope", r.scope);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("pid", r.pid);
-  v("task", r.task);
-  v("gpu", r.gpu);
-  v("nic", r.nic);
-  v("peer", r.peer);
-  v("peer_host", r.peer_host);
-  v("code", r.code);
-  v("detail", r.detail);
-  v("count", r.count);
-  v("last_line", r.last_line);
+  CULPRIT_COLUMNS(r.severity, r.role, r.scope, r.host, r.rank, r.local_rank, r.pid, r.task, r.gpu,
+                  r.nic, r.peer, r.peer_host, r.code, r.detail, r.count, r.last_line);
   v("last_raw", r.last_time.ns);
   if constexpr (V::kReads) r.last_time = {r.time.clock, r.last_time.ns, r.time.precision};
   v("last_ns", r.last_time_ns);
@@ -166,20 +139,9 @@ void columns(V& v, TracebackRow& r) {
   precise_time_of(v, r.time);
   v("time_ns", r.time_ns);
   v("uncertainty_ns", r.uncertainty);
-  v("source", r.source);
-  v("type", r.type);
-  v("message", r.message);
-  v("file", r.file);
-  v("file_line", r.file_line);
-  v("function", r.function);
+  CULPRIT_COLUMNS(r.source, r.type, r.message, r.file, r.file_line, r.function);
   v("class", r.event_class);
-  v("rule", r.rule);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("task", r.task);
-  v("pid", r.pid);
-  v("last_line", r.last_line);
+  CULPRIT_COLUMNS(r.rule, r.host, r.rank, r.local_rank, r.task, r.pid, r.last_line);
   printed_of(v, r);
 }
 
@@ -188,14 +150,7 @@ void columns(V& v, ExitRow& r) {
   v.rowid(r.id);
   place_of(v, r.place);
   time_of(v, r.time, kSecond);
-  v("time_ns", r.time_ns);
-  v("source", r.source);
-  v("code", r.code);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("pid", r.pid);
-  v("blamed", r.blamed);
+  CULPRIT_COLUMNS(r.time_ns, r.source, r.code, r.host, r.rank, r.local_rank, r.pid, r.blamed);
   printed_of(v, r);
 }
 
@@ -210,42 +165,28 @@ void columns(V& v, ProgressRow& r) {
   if (!V::kReads && calendar) utc = r.time.ns;
   v("time_ns", utc);
   if constexpr (V::kReads) r.time_ns = utc;
-  v("framework", r.framework);
-  v("iteration", r.iteration);
-  v("total", r.total);
-  v("iteration_ms", r.iteration_ms);
-  v("loss", r.loss);
-  v("loss_nan", r.loss_nan);
-  v("grad_norm", r.grad_norm);
-  v("grad_norm_nan", r.grad_norm_nan);
+  CULPRIT_COLUMNS(r.framework, r.iteration, r.total, r.iteration_ms, r.loss, r.loss_nan,
+                  r.grad_norm, r.grad_norm_nan);
 }
 
 template <class V>
 void columns(V& v, CheckpointRow& r) {
   line_of(v, r.place);
   time_of(v, r.time);
-  v("time_ns", r.time_ns);
-  v("event", r.event);
-  v("iteration", r.iteration);
+  CULPRIT_COLUMNS(r.time_ns, r.event, r.iteration);
 }
 
 template <class V>
 void columns(V& v, StartMarkRow& r) {
   line_of(v, r.place);
   time_of(v, r.time);
-  v("part", r.part);
-  v("edge", r.edge);
-  v("who", r.who);
-  v("about", r.about);
-  v("seconds", r.seconds);
+  CULPRIT_COLUMNS(r.part, r.edge, r.who, r.about, r.seconds);
 }
 
 template <class V>
 void columns(V& v, OutcomeRow& r) {
   line_of(v, r.place);
-  v("task", r.task);
-  v("hosts", r.hosts);
-  v("passed", r.passed);
+  CULPRIT_COLUMNS(r.task, r.hosts, r.passed);
 }
 
 template <class V>
@@ -258,29 +199,14 @@ void columns(V& v, LastLineRow& r) {
 template <class V>
 void columns(V& v, IdentityRow& r) {
   place_of(v, r.place);
-  v("source", r.source);
-  v("host", r.host);
-  v("address", r.address);
-  v("pid", r.pid);
-  v("task", r.task);
-  v("local_rank", r.local_rank);
-  v("rank", r.rank);
-  v("world_size", r.world_size);
-  v("node_rank", r.node_rank);
-  v("gpu", r.gpu);
-  v("device", r.device);
-  v("nic", r.nic);
-  v("communicator", r.communicator);
+  CULPRIT_COLUMNS(r.source, r.host, r.address, r.pid, r.task, r.local_rank, r.rank, r.world_size,
+                  r.node_rank, r.gpu, r.device, r.nic, r.communicator);
 }
 
 template <class V>
 void columns(V& v, ConfigRow& r) {
   place_of(v, r.place);
-  v("name", r.name);
-  v("value", r.value);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("before", r.before);
+  CULPRIT_COLUMNS(r.name, r.value, r.host, r.rank, r.before);
 }
 
 template <class V>
@@ -288,16 +214,13 @@ void columns(V& v, ClockRow& r) {
   line_of(v, r.place);
   precise_time_of(v, r.time);
   boot_of(v, r.boot);
-  v("text_hash", r.text_hash);
-  v("host", r.host);
-  v("kind", r.kind);
+  CULPRIT_COLUMNS(r.text_hash, r.host, r.kind);
 }
 
 template <class V>
 void columns(V& v, RejectRow& r) {
   line_of(v, r.place);
-  v("reason", r.reason);
-  v("excerpt", r.excerpt);
+  CULPRIT_COLUMNS(r.reason, r.excerpt);
 }
 
 template <class V>
@@ -305,99 +228,44 @@ void columns(V& v, ProcessRow& r) {
   v.rowid(r.id);
   place_of(v, r.place);
   time_of(v, r.time);
-  v("source", r.source);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("pid", r.pid);
-  v("parent", r.parent);
-  v("state", r.state);
-  v("wait", r.wait);
-  v("kernel_stack", r.kernel_stack);
-  v("name", r.name);
-  v("command", r.command);
-  v("threads", r.threads);
-  v("role", r.role);
+  CULPRIT_COLUMNS(r.source, r.host, r.rank, r.local_rank, r.pid, r.parent, r.state, r.wait,
+                  r.kernel_stack, r.name, r.command, r.threads, r.role);
 }
 
 template <class V>
 void columns(V& v, StackRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
-  v("source", r.source);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("pid", r.pid);
-  v("tid", r.tid);
-  v("thread_id", r.thread_id);
-  v("thread", r.thread);
-  v("state", r.state);
-  v("command", r.command);
-  v("main", r.main);
-  v("ranks", r.ranks);
-  v("problem", r.problem);
+  CULPRIT_COLUMNS(r.source, r.host, r.rank, r.local_rank, r.pid, r.tid, r.thread_id, r.thread,
+                  r.state, r.command, r.main, r.ranks, r.problem);
   v.stack("stack_id", r.frames);
 }
 
 // Its id is its place: the table is written without gaps.
 template <class V>
 void columns(V& v, GroupRow& r) {
-  v("name", r.name);
-  v("description", r.description);
-  v("ranks", r.ranks);
-  v("size", r.size);
+  CULPRIT_COLUMNS(r.name, r.description, r.ranks, r.size);
 }
 
 template <class V>
 void columns(V& v, FrontierRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
-  v("source", r.source);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("pid", r.pid);
-  v("group_rank", r.group_rank);
+  CULPRIT_COLUMNS(r.source, r.host, r.rank, r.local_rank, r.pid, r.group_rank);
   v.reference("group_id", r.group, "process_group");
-  v("p2p", r.p2p);
-  v("enqueued", r.enqueued);
-  v("started", r.started);
-  v("completed", r.completed);
-  v("operation", r.operation);
-  v("requests", r.requests);
-  v("completions", r.completions);
-  v("peer", r.peer);
-  v("recent_bytes", r.recent_bytes);
-  v("recent_ms", r.recent_ms);
+  CULPRIT_COLUMNS(r.p2p, r.enqueued, r.started, r.completed, r.operation, r.requests, r.completions,
+                  r.peer, r.recent_bytes, r.recent_ms);
 }
 
 template <class V>
 void columns(V& v, CollectiveRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
-  v("source", r.source);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("pid", r.pid);
+  CULPRIT_COLUMNS(r.source, r.host, r.rank, r.local_rank, r.pid);
   v.reference("group_id", r.group, "process_group");
-  v("record", r.record);
-  v("sequence", r.sequence);
-  v("operation", r.operation);
-  v("backend", r.backend);
-  v("p2p", r.p2p);
-  v("peer", r.peer);
-  v("state", r.state);
-  v("retired", r.retired);
-  v("sizes", r.sizes);
-  v("types", r.types);
-  v("bytes", r.bytes);
-  v("started_ns", r.started_ns);
-  v("completed_ns", r.completed_ns);
-  v("duration_ms", r.duration_ms);
-  v("timeout_ms", r.timeout_ms);
-  v("thread", r.thread);
+  CULPRIT_COLUMNS(r.record, r.sequence, r.operation, r.backend, r.p2p, r.peer, r.state, r.retired,
+                  r.sizes, r.types, r.bytes, r.started_ns, r.completed_ns, r.duration_ms,
+                  r.timeout_ms, r.thread);
   v.stack("stack_id", r.frames);
 }
 
@@ -416,46 +284,22 @@ template <class V>
 void columns(V& v, RecorderRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
-  v("source", r.source);
-  v("encoding", r.encoding);
-  v("version", r.version);
-  v("library", r.library);
-  v("host", r.host);
-  v("rank", r.rank);
-  v("pid", r.pid);
-  v("entries", r.entries);
-  v("pending", r.pending);
-  v("has_status", r.has_status);
-  v("only_active", r.only_active);
-  v("truncated", r.truncated);
-  v("unresponsive", r.unresponsive);
+  CULPRIT_COLUMNS(r.source, r.encoding, r.version, r.library, r.host, r.rank, r.pid, r.entries,
+                  r.pending, r.has_status, r.only_active, r.truncated, r.unresponsive);
 }
 
 template <class V>
 void columns(V& v, NetworkRow& r) {
   place_of(v, r.place);
-  v("source", r.source);
-  v("kind", r.kind);
-  v("name", r.name);
-  v("level", r.level);
-  v("hosts", r.hosts);
-  v("children", r.children);
+  CULPRIT_COLUMNS(r.source, r.kind, r.name, r.level, r.hosts, r.children);
 }
 
 template <class V>
 void columns(V& v, SeriesRow& r) {
   v.key("series_id", r.id);
   v.reference("member_id", r.member, "member");
-  v("name", r.name);
-  v("unit", r.unit);
-  v("kind", r.kind);
-  v("host", r.host);
-  v("gpu", r.gpu);
-  v("nic", r.nic);
-  v("rank", r.rank);
-  v("local_rank", r.local_rank);
-  v("labels", r.labels);
-  v("clock", r.clock);
+  CULPRIT_COLUMNS(r.name, r.unit, r.kind, r.host, r.gpu, r.nic, r.rank, r.local_rank, r.labels,
+                  r.clock);
 }
 
 template <class V>
@@ -473,12 +317,9 @@ void columns(V& v, ChunkRow& r) {
 
 template <class V>
 void columns(V& v, RankRow& r) {
-  v("rank", r.rank);
-  v("host", r.host);
-  v("local_rank", r.local_rank);
-  v("pid", r.pid);
-  v("gpu", r.gpu);
-  v("source", r.source);
+  CULPRIT_COLUMNS(r.rank, r.host, r.local_rank, r.pid, r.gpu, r.source);
 }
+
+#undef CULPRIT_COLUMNS
 
 }  // namespace culprit::store
