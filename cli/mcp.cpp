@@ -18,8 +18,7 @@ namespace {
 class MessageReader {
  public:
   // take: called with each message; false when it was too long.
-  template <class Take>
-  void feed(std::string_view bytes, Take take) {
+  void feed(std::string_view bytes, auto take) {
     for (std::size_t at = 0; at < bytes.size();) {
       const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
       if (!skipping_) line_.append(bytes, at, end - at);
@@ -37,8 +36,7 @@ class MessageReader {
     }
   }
   // What stands behind the last line end.
-  template <class Take>
-  void finish(Take take) {
+  void finish(auto take) {
     if (!skipping_ && !line_.empty()) take(std::string_view(line_), true);
   }
 

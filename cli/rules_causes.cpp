@@ -28,8 +28,7 @@ std::vector<std::string> words_of(const decide::KindSet& kinds) {
   return out;
 }
 
-template <class Use>
-void each_sign(const rules::CauseRow& row, const Use& use) {
+void each_sign(const rules::CauseRow& row, const auto& use) {
   for (std::size_t i = 0; i < rules::kSigns; ++i)
     if (row.weights[i] != 0)
       use(rules::name(static_cast<rules::Sign>(i)), row.words[i], row.weights[i]);

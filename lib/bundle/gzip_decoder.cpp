@@ -13,16 +13,14 @@ namespace {
 constexpr int kGzipOnly = 15 + 16;
 
 // Both libraries name the places of reading and writing as pointers with a count of 32 bits.
-template <class State>
-void give(State& state, std::string_view in, std::span<char> room) {
+void give(auto& state, std::string_view in, std::span<char> room) {
   state.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(in.data()));
   state.avail_in = static_cast<unsigned>(in.size());
   state.next_out = reinterpret_cast<unsigned char*>(room.data());
   state.avail_out = static_cast<unsigned>(room.size());
 }
 
-template <class State>
-void take_back(const State& state, std::string_view& in, std::span<char>& room) {
+void take_back(const auto& state, std::string_view& in, std::span<char>& room) {
   in.remove_prefix(in.size() - state.avail_in);
   room = room.subspan(room.size() - state.avail_out);
 }

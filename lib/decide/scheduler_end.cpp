@@ -158,8 +158,7 @@ std::optional<Text> when_true(bool holds, Phrase phrase) {
 }
 
 // One finding that fired speaks against it.
-template <class Fits>
-std::optional<Text> when_any(const Walk& w, Phrase phrase, Fits fits) {
+std::optional<Text> when_any(const Walk& w, Phrase phrase, auto fits) {
   return when_true(
       std::ranges::any_of(w.incident.findings,
                           [&](const Finding& f) { return f.outcome == Outcome::fired && fits(f); }),

@@ -83,9 +83,8 @@ class Findings {
   }
 
   // With the rows that `wanted` takes as evidence, and their tasks.
-  template <class Wanted>
   Finding& add(CheckWord word, std::string id, Subject subject, const Positions& hosts,
-               const Wanted& wanted) {
+               const auto& wanted) {
     Finding& f = out_.emplace_back();
     f.id = "outcomes/" + std::move(id);
     f.analysis = Analysis::outcomes;

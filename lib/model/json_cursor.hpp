@@ -107,8 +107,7 @@ class JsonCursor {
 
   // Calls member() with the raw key for each member of the object that begins here, the value being
   // next; it takes the value, or says false.
-  template <class Member>
-  bool object(Member member) {
+  bool object(auto member) {
     if (!take('{')) return false;
     if (take('}')) return true;
     do {
@@ -121,8 +120,7 @@ class JsonCursor {
     } while (take(','));
     return take('}');
   }
-  template <class Element>
-  bool array(Element element) {
+  bool array(auto element) {
     if (!take('[')) return false;
     if (take(']')) return true;
     do {

@@ -8,8 +8,7 @@
 namespace culprit {
 
 // Whether the whole text is a number; on false the value may have been written to.
-template <class Number>
-bool parse_whole(std::string_view text, Number& value) {
+bool parse_whole(std::string_view text, auto& value) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   return error == std::errc{} && stop == end;

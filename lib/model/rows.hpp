@@ -236,8 +236,7 @@ struct ProgressSpan {
   std::optional<ProgressRow> first_nan;
   std::optional<ProgressRow> last_good;  // the last before first_nan
 
-  template <class Visit>
-  void each_row(Visit visit) {
+  void each_row(auto visit) {
     visit(first);
     visit(last);
     if (first_nan) visit(*first_nan);

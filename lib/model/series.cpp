@@ -30,8 +30,7 @@ char* put_varint(char* at, std::uint64_t v) {
 }
 
 // Lets `write` put up to `most` numbers behind what is there.
-template <class Write>
-void put_varints(std::string& out, std::size_t most, Write write) {
+void put_varints(std::string& out, std::size_t most, auto write) {
   const std::size_t before = out.size();
   out.resize(before + most * kLongestVarint);
   const char* const end = write(out.data() + before);

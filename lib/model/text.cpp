@@ -26,8 +26,7 @@ std::string verbatim(const Text& text) {
 namespace {
 
 // What is not named is only counted: there may be a hundred thousand hosts.
-template <class Items>
-Text listed(const Items& items, std::size_t most) {
+Text listed(const auto& items, std::size_t most) {
   Clause out{Phrase::list, {static_cast<std::int64_t>(most)}};
   std::size_t named = 0;
   for (const auto& item : items) {

@@ -124,8 +124,7 @@ const SurenessRow* CauseTable::counted(std::string_view word) const {
   return nullptr;
 }
 
-template <class Test>
-const CauseRow& CauseTable::first(Test test) const {
+const CauseRow& CauseTable::first(auto test) const {
   static const CauseRow kNone{};
   const auto at = std::ranges::find_if(rows_, test);
   return at == rows_.end() ? kNone : *at;

@@ -118,8 +118,7 @@ class FoundMetrics {
 
 // The name in the catalogue of what is read on a device ("gpu", "nic"; "": on none): the "temp" of
 // a GPU is gpu_temp there. None: neither name is known. `known`: a Catalogue or FoundMetrics.
-template <class Known>
-std::optional<std::string> name_on_device(Known& known, std::string_view device,
+std::optional<std::string> name_on_device(auto& known, std::string_view device,
                                           const std::string& name, const std::string& unit = {}) {
   if (known.find(name, unit)) return name;
   if (device.empty()) return std::nullopt;

@@ -24,10 +24,7 @@ class Dice {
   std::int64_t between(std::int64_t low, std::int64_t high) {  // both included
     return low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1));
   }
-  template <class List>
-  const auto& pick(const List& list) {
-    return list[next() % std::size(list)];
-  }
+  const auto& pick(const auto& list) { return list[next() % std::size(list)]; }
 
  private:
   static std::uint64_t seed_of(std::uint64_t z) {

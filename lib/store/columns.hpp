@@ -92,8 +92,7 @@ class ColumnNames {
   void operator()(std::string_view name, T&) {
     columns.push_back({name, sql_type<T>(), !IsOptional<T>::value, {}, false});
   }
-  template <class T>
-  void reference(std::string_view name, T& field, std::string_view table) {
+  void reference(std::string_view name, auto& field, std::string_view table) {
     (*this)(name, field);
     columns.back().references = table;
   }
@@ -149,10 +148,7 @@ class RowBinder {
   void operator()(std::string_view, T& field) {
     put(field);
   }
-  template <class T>
-  void reference(std::string_view, T& field, std::string_view) {
-    put(field);
-  }
+  void reference(std::string_view, auto& field, std::string_view) { put(field); }
   void key(std::string_view, std::int64_t& id) {
     statement_->put(id == 0 ? std::nullopt : std::optional(id));
   }
@@ -220,8 +216,7 @@ class RowReader {
 
   std::int64_t row() const { return row_; }
   // SELECT rowid, and then the columns.
-  template <class Row>
-  void read(Row& row) {
+  void read(auto& row) {
     row_ = statement_.integer();
     columns(*this, row);
   }

@@ -393,8 +393,7 @@ struct Database::Impl {
       ++rows_;
       if (trouble.code == SQLITE_OK && !statement.run(values...)) fail_with(last_failure);
     }
-    template <class Row>
-    void insert(Statement& statement, const Row& row) {
+    void insert(Statement& statement, const auto& row) {
       ++rows_;
       if (trouble.code == SQLITE_OK && !binder_.run(statement, row)) fail_with(last_failure);
     }
@@ -559,8 +558,7 @@ struct Database::Impl {
   }
 
   // Runs `body` in one transaction.
-  template <class Body>
-  Result<> transaction(const std::string& what, Body body) {
+  Result<> transaction(const std::string& what, auto body) {
     // Rows that could not be read before must not become an answer.
     if (last_failure.code != SQLITE_OK) return trouble("cannot read the database");
     if (!settle() || !execute("BEGIN IMMEDIATE")) return trouble(what);

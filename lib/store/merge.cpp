@@ -117,8 +117,7 @@ class ShardReader final : public RowIds {
     }
     return out;
   }
-  template <class Row>
-  bool next(std::size_t table, Row& row) {
+  bool next(std::size_t table, auto& row) {
     Statement& statement = rows(table);
     if (!statement.next()) return false;
     RowReader reader(statement);

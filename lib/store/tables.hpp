@@ -54,14 +54,12 @@ CULPRIT_TABLE(RankRow, "rank");
 
 // Parts that tables share.
 
-template <class V>
-void line_of(V& v, Place& place) {
+void line_of(auto& v, Place& place) {
   v.reference("member_id", place.member, "member");
   v("line", place.line);
   v("byte_offset", place.offset);
 }
-template <class V>
-void place_of(V& v, Place& place) {
+void place_of(auto& v, Place& place) {
   line_of(v, place);
   v("length", place.length);
 }
@@ -72,8 +70,7 @@ void time_of(V& v, Timestamp& time, Nanoseconds precision = 1'000'000) {
   v("clock", time.clock);
   if constexpr (V::kReads) time.precision = precision;
 }
-template <class V>
-void precise_time_of(V& v, Timestamp& time) {
+void precise_time_of(auto& v, Timestamp& time) {
   time_of(v, time);
   v("precision_ns", time.precision);
 }
@@ -101,8 +98,7 @@ void printed_of(V& v, Row& r) {
   v("printed_rank", r.rank);
 }
 
-template <class V>
-void columns(V& v, MemberRow& r) {
+void columns(auto& v, MemberRow& r) {
   v.key("member_id", r.id);
   CULPRIT_COLUMNS(r.path, r.stored_path, r.in_archive, r.kind, r.format, r.text_kind, r.container,
                   r.origin_offset, r.origin_line, r.link_target, r.size, r.digest, r.mtime_s,
@@ -132,8 +128,7 @@ void columns(V& v, EventRow& r) {
   printed_of(v, r);
 }
 
-template <class V>
-void columns(V& v, TracebackRow& r) {
+void columns(auto& v, TracebackRow& r) {
   v.key("traceback_id", r.id);
   place_of(v, r.place);
   precise_time_of(v, r.time);
@@ -145,8 +140,7 @@ void columns(V& v, TracebackRow& r) {
   printed_of(v, r);
 }
 
-template <class V>
-void columns(V& v, ExitRow& r) {
+void columns(auto& v, ExitRow& r) {
   v.rowid(r.id);
   place_of(v, r.place);
   time_of(v, r.time, kSecond);
@@ -169,62 +163,53 @@ void columns(V& v, ProgressRow& r) {
                   r.grad_norm, r.grad_norm_nan);
 }
 
-template <class V>
-void columns(V& v, CheckpointRow& r) {
+void columns(auto& v, CheckpointRow& r) {
   line_of(v, r.place);
   time_of(v, r.time);
   CULPRIT_COLUMNS(r.time_ns, r.event, r.iteration);
 }
 
-template <class V>
-void columns(V& v, StartMarkRow& r) {
+void columns(auto& v, StartMarkRow& r) {
   line_of(v, r.place);
   time_of(v, r.time);
   CULPRIT_COLUMNS(r.part, r.edge, r.who, r.about, r.seconds);
 }
 
-template <class V>
-void columns(V& v, OutcomeRow& r) {
+void columns(auto& v, OutcomeRow& r) {
   line_of(v, r.place);
   CULPRIT_COLUMNS(r.task, r.hosts, r.passed);
 }
 
-template <class V>
-void columns(V& v, LastLineRow& r) {
+void columns(auto& v, LastLineRow& r) {
   place_of(v, r.place);
   v("before_line", r.before);
   v("text", r.text);
 }
 
-template <class V>
-void columns(V& v, IdentityRow& r) {
+void columns(auto& v, IdentityRow& r) {
   place_of(v, r.place);
   CULPRIT_COLUMNS(r.source, r.host, r.address, r.pid, r.task, r.local_rank, r.rank, r.world_size,
                   r.node_rank, r.gpu, r.device, r.nic, r.communicator);
 }
 
-template <class V>
-void columns(V& v, ConfigRow& r) {
+void columns(auto& v, ConfigRow& r) {
   place_of(v, r.place);
   CULPRIT_COLUMNS(r.name, r.value, r.host, r.rank, r.before);
 }
 
-template <class V>
-void columns(V& v, ClockRow& r) {
+void columns(auto& v, ClockRow& r) {
   line_of(v, r.place);
   precise_time_of(v, r.time);
   boot_of(v, r.boot);
   CULPRIT_COLUMNS(r.text_hash, r.host, r.kind);
 }
 
-template <class V>
-void columns(V& v, RejectRow& r) {
+void columns(auto& v, RejectRow& r) {
   line_of(v, r.place);
   CULPRIT_COLUMNS(r.reason, r.excerpt);
 }
 
-template <class V>
-void columns(V& v, ProcessRow& r) {
+void columns(auto& v, ProcessRow& r) {
   v.rowid(r.id);
   place_of(v, r.place);
   time_of(v, r.time);
@@ -232,8 +217,7 @@ void columns(V& v, ProcessRow& r) {
                   r.kernel_stack, r.name, r.command, r.threads, r.role);
 }
 
-template <class V>
-void columns(V& v, StackRow& r) {
+void columns(auto& v, StackRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
   CULPRIT_COLUMNS(r.source, r.host, r.rank, r.local_rank, r.pid, r.tid, r.thread_id, r.thread,
@@ -242,13 +226,9 @@ void columns(V& v, StackRow& r) {
 }
 
 // Its id is its place: the table is written without gaps.
-template <class V>
-void columns(V& v, GroupRow& r) {
-  CULPRIT_COLUMNS(r.name, r.description, r.ranks, r.size);
-}
+void columns(auto& v, GroupRow& r) { CULPRIT_COLUMNS(r.name, r.description, r.ranks, r.size); }
 
-template <class V>
-void columns(V& v, FrontierRow& r) {
+void columns(auto& v, FrontierRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
   CULPRIT_COLUMNS(r.source, r.host, r.rank, r.local_rank, r.pid, r.group_rank);
@@ -257,8 +237,7 @@ void columns(V& v, FrontierRow& r) {
                   r.peer, r.recent_bytes, r.recent_ms);
 }
 
-template <class V>
-void columns(V& v, CollectiveRow& r) {
+void columns(auto& v, CollectiveRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
   CULPRIT_COLUMNS(r.source, r.host, r.rank, r.local_rank, r.pid);
@@ -269,8 +248,7 @@ void columns(V& v, CollectiveRow& r) {
   v.stack("stack_id", r.frames);
 }
 
-template <class V>
-void columns(V& v, HistoryRow& r) {
+void columns(auto& v, HistoryRow& r) {
   static_assert(sizeof(HistoryEntry) == 40);
   v.reference("member_id", r.member, "member");
   v("rank", r.rank);
@@ -280,30 +258,26 @@ void columns(V& v, HistoryRow& r) {
   v("data", r.entries);
 }
 
-template <class V>
-void columns(V& v, RecorderRow& r) {
+void columns(auto& v, RecorderRow& r) {
   place_of(v, r.place);
   time_of(v, r.time);
   CULPRIT_COLUMNS(r.source, r.encoding, r.version, r.library, r.host, r.rank, r.pid, r.entries,
                   r.pending, r.has_status, r.only_active, r.truncated, r.unresponsive);
 }
 
-template <class V>
-void columns(V& v, NetworkRow& r) {
+void columns(auto& v, NetworkRow& r) {
   place_of(v, r.place);
   CULPRIT_COLUMNS(r.source, r.kind, r.name, r.level, r.hosts, r.children);
 }
 
-template <class V>
-void columns(V& v, SeriesRow& r) {
+void columns(auto& v, SeriesRow& r) {
   v.key("series_id", r.id);
   v.reference("member_id", r.member, "member");
   CULPRIT_COLUMNS(r.name, r.unit, r.kind, r.host, r.gpu, r.nic, r.rank, r.local_rank, r.labels,
                   r.clock);
 }
 
-template <class V>
-void columns(V& v, ChunkRow& r) {
+void columns(auto& v, ChunkRow& r) {
   v.reference("series_id", r.series, "series");
   v.reference("axis_id", r.axis, "series");
   place_of(v, r.place);
@@ -315,8 +289,7 @@ void columns(V& v, ChunkRow& r) {
   v.blob("data", r.data);
 }
 
-template <class V>
-void columns(V& v, RankRow& r) {
+void columns(auto& v, RankRow& r) {
   CULPRIT_COLUMNS(r.rank, r.host, r.local_rank, r.pid, r.gpu, r.source);
 }
 

@@ -13,8 +13,7 @@ namespace {
 
 using ProcessKey = std::pair<std::string, std::int64_t>;
 
-template <class Row>
-void from_file(const Facts& facts, Row& row) {
+void from_file(const Facts& facts, auto& row) {
   const MemberRow* m = facts.member(row.place.member);
   if (m == nullptr) return;
   if (row.host)

@@ -14,8 +14,7 @@ namespace culprit::analyze {
 namespace {
 
 // Every printed time of the facts that a line of a log bears, with the place of the line.
-template <class See>
-void each_time(Facts& facts, See see) {
+void each_time(Facts& facts, auto see) {
   for (auto& e : facts.events) {
     see(e.time, e.place);
     see(e.last_time, e.place);

@@ -572,8 +572,7 @@ class Resolution {
   }
 
   // see(address, place): lines that name who prints them by an address.
-  template <class See>
-  void each_speaking_address(const See& see) const {
+  void each_speaking_address(const auto& see) const {
     const auto one = [&](const std::optional<Host>& host, const Place& place) {
       if (host && is_address(*host)) see(*host, place);
     };
@@ -851,8 +850,7 @@ class Resolution {
   }
 
   // The machine of the rank that a line names, by the log's own map; false: it has none.
-  template <class Row>
-  bool settle_by_map(Row& row, const MemberRow* m) const {
+  bool settle_by_map(auto& row, const MemberRow* m) const {
     if (!row.rank || (m != nullptr && m->host && m->attribution.starts_with("path"))) return false;
     const auto own = run_ranks_.find({row.place.member, *row.rank});
     if (own == run_ranks_.end()) return false;
@@ -863,8 +861,7 @@ class Resolution {
   }
 
   // What the line prints, else what its process, file or rank says.
-  template <class Row>
-  void settle(Row& row) {
+  void settle(auto& row) {
     const MemberRow* m = facts_.member(row.place.member);
     if (row.host && nameless_host(*row.host)) row.host.reset();
     if (row.host)

@@ -76,8 +76,7 @@ Jobs in_names(const Facts& facts, const Jobs& recorded) {
 }
 
 // Those of `jobs` whose list of nodes fits.
-template <class Fits>
-Jobs with_nodes(const Facts& facts, const Jobs& jobs, Fits fits) {
+Jobs with_nodes(const Facts& facts, const Jobs& jobs, auto fits) {
   Jobs out;
   for (const ConfigRow& c : facts.configs)
     if ((c.name == "slurm.job.nodes" || c.name == kQueued) && jobs.count(number_of(c)) > 0 &&
@@ -220,9 +219,8 @@ std::string last_of(const Facts& facts, const Jobs& jobs) {
 
 // Files named after other jobs, of which the records tell something that stands so to what they
 // tell of `job`.
-template <class Stands>
 std::set<MemberId> output_where(const Facts& facts, const std::string& job,
-                                const std::map<std::string, std::string>& told, Stands stands) {
+                                const std::map<std::string, std::string>& told, auto stands) {
   std::set<MemberId> out;
   const auto own = told.find(job);
   if (own == told.end()) return out;

@@ -520,8 +520,7 @@ std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
 }
 
 // Who says that his own numbers are none says on which device.
-template <class Row>
-void name_own_device(const Row& row, Signal& s) {
+void name_own_device(const auto& row, Signal& s) {
   if (s.meaning.traits.has(Trait::own_numbers) && !s.gpu && row.host && row.local_rank)
     s.gpu = std::to_string(number_of(*row.local_rank));
 }

@@ -76,8 +76,7 @@ bool path_matches(const std::string& pattern, const std::string& path) {
 
 // All stamps of the job, what machines say of their own faults and of the end of those left out:
 // they have a boot clock or reach days back.
-template <class See>
-void each_stamp(const Facts& facts, See see) {
+void each_stamp(const Facts& facts, auto see) {
   const auto own_affair = [&](const EventRow& e) {
     if (e.role == Role::root) return true;
     const MemberRow* m = facts.member(e.place.member);

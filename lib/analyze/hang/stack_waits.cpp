@@ -373,9 +373,8 @@ class Waiting {
     return out;
   }
 
-  template <class Missing>
   void join(std::size_t i, std::map<std::string, std::size_t>& operations, const std::string& group,
-            const std::string& operation, Missing missing) {
+            const std::string& operation, auto missing) {
     const auto [entry, fresh] = operations.try_emplace(group + " " + operation, edges_.size());
     if (fresh) {
       edges_.emplace_back();

@@ -111,8 +111,7 @@ GroupRow group_of(const Tag& tag, std::optional<Rank> rank, const std::string& p
       0};
 }
 
-template <class Row>
-void fill(Row& row, const TextLine& line) {
+void fill(auto& row, const TextLine& line) {
   const line::Prefix& prefix = line.line.prefix;
   row.place = line.place;
   row.time = prefix.time;

@@ -90,8 +90,7 @@ class SectionSink final : public Sink {
   }
 
  private:
-  template <class Row>
-  void pass(Row row) {
+  void pass(auto row) {
     if constexpr (requires { row.host = Host(); })
       if (!row.host) row.host = Host(section_.host);
     if constexpr (requires { row.place.line; })

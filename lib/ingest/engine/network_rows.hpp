@@ -16,8 +16,7 @@ inline constexpr std::size_t kHostsPerSwitch = 1u << 16;
 inline constexpr std::size_t kHostsPerFile = 1u << 20;
 
 // Lines with their number and offset, without the end of the line.
-template <class Visit>
-void each_text_line(std::string_view bytes, Visit visit) {
+void each_text_line(std::string_view bytes, auto visit) {
   std::uint64_t number = 1;
   for (std::size_t at = 0; at < bytes.size(); ++number) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
@@ -35,8 +34,7 @@ void each_text_line(std::string_view bytes, Visit visit) {
 using line::trimmed;
 
 // Every line of the head, without comments, is one of `fits`; false for a head without any.
-template <class Fits>
-bool every_line_fits(const Head& head, Fits fits) {
+bool every_line_fits(const Head& head, auto fits) {
   bool any = false, all = true;
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));

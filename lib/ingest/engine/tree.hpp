@@ -150,14 +150,12 @@ class Tree {
   void extend(std::uint32_t id, const Value* from, std::size_t count);
 
   // Visits the values of a list, or key and value of a dict, until `visit` says false.
-  template <class Visit>
-  void each(const Value& list, Visit visit) const {
+  void each(const Value& list, auto visit) const {
     for (std::uint32_t n = list.is_list() ? list.node : kNone; n != kNone; n = nodes[n].next)
       for (std::uint32_t i = 0; i < nodes[n].count; ++i)
         if (!visit(values[nodes[n].begin + i])) return;
   }
-  template <class Visit>
-  void each_pair(const Value& dict, Visit visit) const {
+  void each_pair(const Value& dict, auto visit) const {
     for (std::uint32_t n = dict.is_dict() ? dict.node : kNone; n != kNone; n = nodes[n].next)
       for (std::uint32_t i = 0; i + 1 < nodes[n].count; i += 2)
         if (!visit(values[nodes[n].begin + i], values[nodes[n].begin + i + 1])) return;

@@ -35,8 +35,7 @@ bool sniff_manifest(const Head& head) {
 using Groups = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 // {"10.0.0.4": ["node-04"]}: written the other way round, or an address would become a machine.
-template <class Notes>
-Groups hosts_first(Groups groups, Notes& notes) {
+Groups hosts_first(Groups groups, auto& notes) {
   const auto inverted = [](const auto& group) {
     return shaped_like_address(group.first) &&
            std::ranges::none_of(group.second,

@@ -58,8 +58,7 @@ void put_ending(const Place& place, std::string_view id, std::string_view state,
 }
 
 // KEY=value words; a value runs up to the next word that has an equals sign, for some hold spaces.
-template <class See>
-void each_pair(std::string_view text, See see) {
+void each_pair(std::string_view text, auto see) {
   std::size_t at = 0;
   while (at < text.size()) {
     while (at < text.size() && text[at] == ' ') ++at;
@@ -238,8 +237,7 @@ class Accounting : public Assembler {
     row[columns_[column]] = cell;
   }
   // end(column, at): where the cell that begins at `at` ends.
-  template <class End>
-  void cut_at(std::string_view text, Row& row, End end) const {
+  void cut_at(std::string_view text, Row& row, auto end) const {
     std::size_t at = 0;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::size_t past = end(c, at);

@@ -95,17 +95,13 @@ class Answer {
   bool skip() { return in_.skip() || broken("prometheus_json.syntax"); }
 
   // Calls member(key) for each member of the object that begins here; it must take the value.
-  template <class Member>
-  bool object(Member member) {
+  bool object(auto member) {
     return in_.object([&](std::string_view raw, bool escaped) {
       if (raw.size() > kLongestString) return broken("prometheus_json.string_too_long");
       return escaped ? member(json_unescaped(raw)) : member(raw);
     }) || broken("prometheus_json.syntax");
   }
-  template <class Element>
-  bool array(Element element) {
-    return in_.array(element) || broken("prometheus_json.syntax");
-  }
+  bool array(auto element) { return in_.array(element) || broken("prometheus_json.syntax"); }
 
   // False when the server answered with an error.
   bool document() {

@@ -25,8 +25,7 @@ bool environment_line(std::string_view line, std::string_view& key, std::string_
   return true;
 }
 
-template <class Visit>
-void each_line(std::string_view bytes, Visit visit) {
+void each_line(std::string_view bytes, auto visit) {
   std::uint64_t number = 1;
   std::size_t at = 0;
   while (at < bytes.size()) {

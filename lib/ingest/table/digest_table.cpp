@@ -162,8 +162,7 @@ bool fits_columns(const DigestColumns& columns, const std::vector<std::string_vi
 
 // visit(cells, number, offset, line) for each row; false: this is no such table. Between the rows
 // of words a summary may stand: "step=88420 verdict=MISMATCH 1/48".
-template <class Visit>
-bool each_digest_row(std::string_view bytes, bool whole, DigestColumns& columns, Visit visit) {
+bool each_digest_row(std::string_view bytes, bool whole, DigestColumns& columns, auto visit) {
   constexpr std::size_t kRowsToOther = 4;
   std::vector<std::string_view> header;
   bool first = true, fits = true, words = false;

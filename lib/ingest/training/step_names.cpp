@@ -171,8 +171,7 @@ std::string normal(std::string_view key) {
   return out;
 }
 
-template <class Names>
-int grade_in(const Names& names, std::string_view name) {
+int grade_in(const auto& names, std::string_view name) {
   const auto found = std::ranges::find(names, name);
   return found == std::end(names) ? 0 : static_cast<int>(std::end(names) - found);
 }

@@ -41,8 +41,7 @@ constexpr std::string_view kBom = "\xEF\xBB\xBF";
 // Cells as they stand; of a quoted one what is between its quotes (doubled quotes stay doubled:
 // names with quotes are rare and numbers have none). False: a quote is open at the end of the line.
 // Blanks separate words, however many they are.
-template <class Each>
-bool each_cell(std::string_view line, char separator, Each each) {
+bool each_cell(std::string_view line, char separator, auto each) {
   if (separator == ' ') {
     std::size_t column = 0;
     const auto next = [&](std::size_t at, bool blank) {
