@@ -1,9 +1,9 @@
 #include "fleet/taxonomy.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/terms.hpp"
 
@@ -178,11 +178,9 @@ std::string_view category_of(std::string_view symptom) {
 }
 
 std::string_view component_group(std::string_view component, std::string_view symptom) {
-  std::string lower(component);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string small = lower(component);
   for (const Word& w : kWords)
-    if (lower.find(w.word) != std::string::npos) return w.group;
+    if (small.find(w.word) != std::string::npos) return w.group;
   for (const Word& w : kOfSymptom)
     if (symptom == w.word) return w.group;
   return "unknown";

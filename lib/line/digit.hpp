@@ -1,13 +1,15 @@
-// What a character is and what digits say, of ASCII and whatever the locale.
+// What digits of ASCII say, whatever the locale.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 
+#include "model/ascii.hpp"
+
 namespace culprit::line {
 
-constexpr bool digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+using culprit::alpha;
+using culprit::digit;
 
 // Exactly `width` digits of the text from `at` on, or -1.
 constexpr int fixed(std::string_view text, std::size_t at, std::size_t width) {

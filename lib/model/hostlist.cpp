@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "model/ascii.hpp"
 #include "model/sort.hpp"
 
 namespace culprit {
@@ -14,7 +15,6 @@ namespace {
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kMostDigits = 18;  // what fits a 64-bit number
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
 bool separates(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 std::int64_t number(std::string_view digits) {

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/ascii.hpp"
+
 namespace culprit::plan {
 
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool hexadecimal(char c) { return digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 std::string_view trimmed(std::string_view text) {
@@ -64,7 +64,7 @@ std::string item_of_path(std::string_view path) {
     return std::string(base);
   }
   const std::size_t at = base.find("rank");
-  if (at == std::string_view::npos || (at > 0 && letter(base[at - 1])) ||
+  if (at == std::string_view::npos || (at > 0 && alpha(base[at - 1])) ||
       (at >= 3 && base.substr(at - 3, 3) == "mp_"))
     return std::string(path);
   std::size_t begin = at + 4;

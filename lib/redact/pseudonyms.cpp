@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
@@ -19,21 +20,7 @@ constexpr std::size_t kMostName =
     256;  // bytes of a name, a key or a value: nothing is looked for beyond
 constexpr std::size_t kMostHostlist = 4096;  // names of one list
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool hexdigit(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
-char low(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), low);
-  return out;
-}
-
-template <std::size_t N>
-bool one_of(std::string_view word, const std::string_view (&list)[N]) {
-  return contains(list, word);
-}
 
 // Not names although they stand where names stand.
 bool everyday(std::string_view word) {
@@ -50,7 +37,7 @@ bool everyday(std::string_view word) {
       "usr",       "share",       "public",    "true",     "false",      "yes",       "info",
       "error",     "warning",     "debug",     "local",    "remote",     "cluster",   "vm",
       "pod",       "container",   "service"};
-  return one_of(lowered(word), kWords);
+  return contains(kWords, lower(word));
 }
 
 // Folders whose name tells nothing of whose they are.
@@ -104,7 +91,7 @@ bool common_folder(std::string_view word) {
                                                 "default",       "global",
                                                 "shm",           "spool",
                                                 "slurmd"};
-  if (one_of(lowered(word), kWords)) return true;
+  if (contains(kWords, lower(word))) return true;
   if (word.starts_with("python3") || word.starts_with("cuda-") || !contains(word, '-')) {
     // python3.10, rank_3, attempt_0, 12: numbers behind a common word
     std::string_view stem = word;
@@ -125,7 +112,7 @@ bool private_root(std::string_view word) {
       "nfs",  "fsx",       "efs", "shared",  "share",   "projects",    "project",
       "work", "workspace", "u",   "users",   "beegfs",  "wekafs",      "weka",
       "ceph", "storage",   "vol", "volumes", "private", "experiments", "exp"};
-  return one_of(word, kRoots) ||
+  return contains(kRoots, word) ||
          (word.size() > 4 && (word.starts_with("data") || word.starts_with("scratch") ||
                               word.starts_with("lustre"))) ||
          word.ends_with("fs");
@@ -306,7 +293,7 @@ bool names_user(std::string_view value) {
 }  // namespace
 
 bool names_secret(std::string_view name) {
-  const std::string l = lowered(name.substr(0, 200));
+  const std::string l = lower(name.substr(0, 200));
   const auto holds = [&](std::string_view word) { return contains(l, word); };
   return std::ranges::any_of(kSecretWords, holds) && std::ranges::none_of(kHarmlessWords, holds);
 }
@@ -495,9 +482,9 @@ std::size_t Pseudonyms::take_keyed_value(std::string_view text, std::size_t at,
   if (key_end == text.size() || (text[key_end] != ' ' && !assigns(text[key_end]))) return 0;
   const std::string_view key = text.substr(at, key_end - at);
   if (key.size() > 64) return 0;
-  const std::string l = lowered(key);
-  const bool secret = names_secret(key), user_key = one_of(l, kUserKeys),
-             job_key = one_of(l, kJobKeys);
+  const std::string l = lower(key);
+  const bool secret = names_secret(key), user_key = contains(kUserKeys, l),
+             job_key = contains(kJobKeys, l);
   if (assigns(text[key_end]) && (secret || user_key || job_key)) {
     const Span value = value_after(text, key_end);
     if (secret && value.size() >= kLeastSecret) {
@@ -517,7 +504,7 @@ std::size_t Pseudonyms::take_keyed_value(std::string_view text, std::size_t at,
       return value.end;
     }
   }
-  if (!one_of(l, kSerialKeys)) return 0;
+  if (!contains(kSerialKeys, l)) return 0;
   std::size_t from = key_end;
   if (text.substr(from).starts_with(" Number") || text.substr(from).starts_with(" number"))
     from += 7;
@@ -639,7 +626,7 @@ void Pseudonyms::collect(std::string_view text) {
 }
 
 void Pseudonyms::collect_setting(std::string_view name, std::string_view value) {
-  const std::string l = lowered(name);
+  const std::string l = lower(name);
   if (names_secret(name) && value.size() >= kLeastSecret)
     note(Kind::secret, value);
   else if (l.ends_with("user") || l.ends_with("username") || l.ends_with("logname"))
@@ -749,10 +736,10 @@ std::string Pseudonyms::setting(std::string_view name, std::string_view value) c
   for (const Kind kind : {Kind::secret, Kind::user, Kind::serial, Kind::job}) {
     const auto& names = names_[static_cast<std::size_t>(kind)];
     const bool whole = kind == Kind::secret ? names_secret(name)
-                       : kind == Kind::user ? lowered(name).ends_with("user") ||
-                                                  lowered(name).ends_with("username") ||
-                                                  lowered(name).ends_with("logname")
-                                            : true;
+                       : kind == Kind::user
+                           ? lower(name).ends_with("user") || lower(name).ends_with("username") ||
+                                 lower(name).ends_with("logname")
+                           : true;
     if (!whole) continue;
     if (const auto it = names.find(value); it != names.end()) return it->second;
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/ascii.hpp"
 #include "model/json.hpp"
 #include "model/sort.hpp"
 #include "rules/glob.hpp"
@@ -13,13 +14,7 @@
 
 namespace culprit::rules {
 
-namespace {
-
 using nlohmann::json;
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
-}  // namespace
 
 Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& file, bool trusted) {
   CULPRIT_TRY(document,

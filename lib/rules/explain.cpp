@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "line/line.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/number.hpp"
@@ -30,14 +31,6 @@ constexpr std::size_t kShortestCode = 6;  // that is looked for in samples
 constexpr double kTogether =
     3;  // words that stand together in a sample or pattern tell more than scattered ones
 constexpr double kCloseScore = 0.5;  // share of the best score below which nothing is worth naming
-
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), lower);
-  return out;
-}
 
 // Runs of letters and of digits, in lower case; ncclRemoteError and NCCL_IB_HCA are three words
 // each.
@@ -273,7 +266,7 @@ bool process_end(const RulePack& pack, const std::vector<std::string>& words, An
   std::optional<std::int64_t> number;
   std::string other;
   for (const std::string& word : words) {
-    const std::string w = lowered(word);
+    const std::string w = lower(word);
     if (w == "exit" || w == "exitcode" || w == "exited" || w == "rc" || w == "returncode" ||
         w == "return")
       exit = true;
@@ -344,7 +337,7 @@ void codes(const RulePack& pack, std::string_view query, Answer& answer) {
 }
 
 bool names(const RulePack& pack, std::string_view query, Answer& answer) {
-  const std::string word = lowered(query);
+  const std::string word = lower(query);
   std::optional<std::int64_t> code;
   const Rule* rule = pack.find(word);
   if (rule == nullptr && (rule = pack.of_class(word)) != nullptr)
@@ -559,11 +552,11 @@ const GlossaryEntry* Glossary::numbered(std::string_view kind, std::int64_t numb
 std::vector<const GlossaryEntry*> Glossary::named(std::string_view name,
                                                   std::string_view kind) const {
   std::vector<const GlossaryEntry*> out;
-  const std::string wanted = lowered(name);
+  const std::string wanted = lower(name);
   for (const GlossaryEntry& entry : entries_)
     if ((kind.empty() || entry.kind == kind) &&
         std::ranges::any_of(entry.names,
-                            [&](const std::string& one) { return lowered(one) == wanted; }))
+                            [&](const std::string& one) { return lower(one) == wanted; }))
       out.push_back(&entry);
   return out;
 }

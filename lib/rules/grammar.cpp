@@ -2,11 +2,11 @@
 #include "rules/grammar.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
 #include "line/line.hpp"
+#include "model/ascii.hpp"
 #include "model/sort.hpp"
 #include "rules/enumerations.hpp"
 #include "rules/lazy_pattern.hpp"
@@ -98,9 +98,7 @@ std::string Grammar::code_of_text(std::string_view text) const {
   std::string last;
   re2::StringPiece rest(text.data(), text.size());
   while (re2::RE2::FindAndConsume(&rest, text_shape_->expression(), &last)) {}
-  std::ranges::transform(last, last.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto code = texts_.find(last);
+  const auto code = texts_.find(lower(last));
   return code == texts_.end() ? std::string() : code->second;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/sort.hpp"
 #include "rules/literals.hpp"
@@ -305,7 +306,7 @@ std::string fill_class(const std::string& pattern,
       for (const char c : it->second) {
         if (isalnum(static_cast<unsigned char>(c))) {
           if (gap && out.back() != '/') out.push_back('_');
-          out.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
+          out.push_back(lower(c));
           gap = false;
         } else {
           gap = true;
@@ -364,10 +365,7 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
     m.role = meaning.role;
     m.scope = meaning.scope;
     if (const auto it = m.captures.find("word"); it != m.captures.end()) {
-      std::string word = it->second;
-      std::ranges::transform(word, word.begin(),
-                             [](unsigned char ch) { return static_cast<char>(tolower(ch)); });
-      if (const auto effect = rule.words.find(word); effect != rule.words.end()) {
+      if (const auto effect = rule.words.find(lower(it->second)); effect != rule.words.end()) {
         if (effect->second.severity) m.severity = *effect->second.severity;
         if (effect->second.at_most) m.severity = std::min(m.severity, *effect->second.at_most);
       }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/json.hpp"
 #include "schema/schema.hpp"
@@ -79,7 +80,7 @@ std::vector<std::string> words_of_part(std::string_view name) {
   std::vector<std::string> out(1);
   for (const char c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)))
-      out.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      out.back() += lower(c);
     else if (!out.back().empty())
       out.emplace_back();
   }

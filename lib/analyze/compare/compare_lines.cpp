@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analyze/compare/compare_runs.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -46,7 +47,7 @@ Tone tone_of(std::string_view text) {
   for (std::size_t i = 0; i <= text.size(); ++i) {
     const char c = i < text.size() ? text[i] : ' ';
     if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      word += lower(c);
       continue;
     }
     const bool plain = !contains(word, '_');

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <tuple>
 
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::analyze {
@@ -15,9 +16,7 @@ constexpr std::size_t kMostWords =
     64;  // of a line; what follows seldom tells one kind of line from another
 constexpr std::size_t kHexWord = 6;  // letters and digits: from here on an address or a digest
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool in_word(char c) { return is_alnum(c) || c == '_' || c == '.' || c == '-'; }
+bool in_word(char c) { return alnum(c) || c == '_' || c == '.' || c == '-'; }
 
 // A number ends here: joined with the one before it when only a separator stands between them
 // (dates, versions, lists).
@@ -47,7 +46,7 @@ void put_number(std::string& out) {
 }
 
 void put_segment(std::string& out, std::string_view word) {
-  const bool has_digit = std::ranges::any_of(word, is_digit);
+  const bool has_digit = std::ranges::any_of(word, digit);
   if (!has_digit) {
     out += word;
     return;
@@ -60,9 +59,9 @@ void put_segment(std::string& out, std::string_view word) {
     return;
   }
   for (std::size_t i = 0; i < word.size(); ++i) {
-    if (!is_digit(word[i]))
+    if (!digit(word[i]))
       out += word[i];
-    else if (i == 0 || !is_digit(word[i - 1]))
+    else if (i == 0 || !digit(word[i - 1]))
       put_number(out);
   }
 }
@@ -90,10 +89,10 @@ void TemplateMiner::mask(std::string_view message, std::string& out) const {
   out.clear();
   for (std::size_t i = 0; i < message.size();) {
     const char c = message[i];
-    if (is_alnum(c)) {
+    if (alnum(c)) {
       std::size_t end = i;
       while (end < message.size() && in_word(message[end])) ++end;
-      while (end > i && !is_alnum(message[end - 1])) --end;
+      while (end > i && !alnum(message[end - 1])) --end;
       const std::string_view word = message.substr(i, end - i);
       if (word.size() >= shortest_host_ &&
           (hosts_.contains(word) || hosts_.contains(word.substr(0, word.find('.'))))) {
@@ -102,7 +101,7 @@ void TemplateMiner::mask(std::string_view message, std::string& out) const {
         continue;
       }
       end = i;
-      while (end < message.size() && is_alnum(message[end])) ++end;
+      while (end < message.size() && alnum(message[end])) ++end;
       put_segment(out, message.substr(i, end - i));
       i = end;
       continue;

@@ -6,6 +6,7 @@
 
 #include "analyze/facts/programs.hpp"
 #include "analyze/facts/step_lines.hpp"
+#include "model/ascii.hpp"
 
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -30,9 +31,7 @@ struct LineKind {
 // one; a line whose reason is known says what failed.
 int strength(const EventRow& e) {
   if (detail_of(e, "role") == name(rules::ReasonRole::specific)) return 1;
-  std::string head = e.message.substr(0, 60);
-  std::ranges::transform(head, head.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string head = lower(std::string_view(e.message).substr(0, 60));
   for (const char* word : {"fatal", "exception", "panic", "abort", "traceback", "error:", "cannot ",
                            "unable to", "failed"})
     if (head.find(word) != std::string::npos) return 1;

@@ -18,6 +18,7 @@
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/collectives/pickle.hpp"
 #include "line/timestamp.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/sort.hpp"
@@ -124,8 +125,7 @@ Operation parse_operation(std::string_view text) {
   }
   const std::size_t space = text.find(' ');
   const std::string_view word = text.substr(0, space);
-  for (const char c : word)
-    out.name.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
+  for (const char c : word) out.name.push_back(lower(c));
   out.p2p = out.name == "send" || out.name == "recv" || out.name == "isend" || out.name == "irecv";
   out.coalesced = out.name.ends_with("coalesced");
   if (out.p2p && space != std::string_view::npos) {

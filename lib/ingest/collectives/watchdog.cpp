@@ -28,6 +28,7 @@
 
 #include "ingest/engine/operation.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "model/ascii.hpp"
 
 namespace culprit::ingest {
 
@@ -289,7 +290,7 @@ Outcome read_timeout(const TextLine& line, Reading& reading) {
   row.source = CollectiveSource::watchdog;
   row.state = "timeout";
   row.backend = std::string(parts[2].data(), parts[2].size());
-  for (char& c : row.backend) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
+  row.backend = lower(row.backend);
   std::string operation;
   if (!re2::RE2::PartialMatch(parts[3], kOperation, &operation))
     return {false, nullptr, "watchdog.torn"};

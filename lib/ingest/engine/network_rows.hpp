@@ -9,6 +9,7 @@
 
 #include "ingest/engine/document.hpp"
 #include "line/trimmed.hpp"
+#include "model/ascii.hpp"
 
 namespace culprit::ingest {
 
@@ -80,13 +81,6 @@ inline Place place_of_line(MemberId member, std::uint64_t number, std::size_t of
 }
 
 // ASCII letters alone, whatever the locale.
-inline std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 // Collects switches, expands their lists, computes levels, puts rows.
 class NetworkCollector {
  public:

@@ -12,6 +12,7 @@
 #include "ingest/engine/events.hpp"
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
+#include "model/ascii.hpp"
 
 namespace culprit::ingest {
 
@@ -30,7 +31,7 @@ ConditionField condition_field(std::string_view text) {
   if (colon == std::string_view::npos || colon > 24) return {};
   ConditionField out{{}, line::trimmed(text.substr(colon + 1))};
   for (const char c : text.substr(0, colon))
-    if (c != ' ') out.key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (c != ' ') out.key += lower(c);
   if (out.value.size() >= 2 && (out.value.front() == '"' || out.value.front() == '\'') &&
       out.value.back() == out.value.front())
     out.value = out.value.substr(1, out.value.size() - 2);

@@ -6,6 +6,7 @@
 
 #include <re2/re2.h>
 
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -36,8 +37,7 @@ std::optional<double> printed_number(std::string_view text, bool& odd) {
   }
   if (digits.empty() || digits == "-" || digits == "+") {
     std::string word;
-    for (const char c : text.substr(0, 9))
-      word.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
+    for (const char c : text.substr(0, 9)) word.push_back(lower(c));
     odd = contains(word, "nan") || contains(word, "inf");
     return std::nullopt;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "line/digit.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "rules/step_parts.hpp"
 
@@ -20,16 +21,7 @@ constexpr std::size_t kLinesUnnamed = 20;  // ... and where nothing does
 constexpr std::size_t kPatience = 40;      // lines after which a shape counts nothing
 constexpr std::int64_t kFarthest = std::int64_t{1} << 50;
 
-bool step_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
-}
-
-std::string in_lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  return out;
-}
+bool step_letter(char c) { return alpha(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 // The word that ends at `end`, letters only: of "num_updates=" it is "updates".
 std::string_view word_before(std::string_view text, std::size_t end) {
@@ -48,7 +40,7 @@ std::string_view word_behind(std::string_view text, std::size_t begin) {
 std::size_t grade_of(std::string_view word) {
   if (word.empty() || word.size() > 16) return 0;
   const auto names = rules::counter_names();
-  const auto at = std::ranges::find(names, in_lower_case(word));
+  const auto at = std::ranges::find(names, lower(word));
   return at == names.end() ? 0 : static_cast<std::size_t>(at - names.begin()) + 1;
 }
 
@@ -154,11 +146,11 @@ CountedLine counted_line(std::string_view text) {
     const std::string_view name = word_before(text, i);
     const std::string_view unit = word_behind(text, digits.end);
     const bool countable =
-        digits.whole && !contains(in_lower_case(name), "mem") && !amount(text, digits.end) &&
+        digits.whole && !contains(lower(name), "mem") && !amount(text, digits.end) &&
         !of_clock(text, i, digits.end) && (unit.empty() || grade_of(unit) > 0) &&
         !(digits.end < text.size() && text[digits.end] == '%') && out.counts.size() < kMostCounts;
     const std::string_view number = text.substr(i, digits.end - i);
-    if (in_lower_case(name).ends_with("rank"))
+    if (lower(name).ends_with("rank"))
       out.shape += number;
     else
       out.shape += digits.whole ? '#' : '~';
