@@ -1,10 +1,7 @@
 // Reads the table of changed settings once.
 #include "rules/changes.hpp"
 
-#include <algorithm>
-
 #include "model/json.hpp"
-#include "model/sort.hpp"
 #include "rules/glob.hpp"
 #include "rules/rule.hpp"
 
@@ -21,9 +18,7 @@ std::vector<ChangeRule> read_change_table() {
                      .label = setting["label"].get<std::string>(),
                      .explains = setting["explains"].get<std::vector<std::string>>(),
                      .scales_work = setting.contains("scales")});
-  sort_rows(out, [](const ChangeRule& a, const ChangeRule& b) {
-    return fixed_characters(a.pattern) > fixed_characters(b.pattern);
-  });
+  sort_patterns(out, &ChangeRule::pattern);
   return out;
 }
 
@@ -32,9 +27,8 @@ std::vector<ChangeRule> read_change_table() {
 const ChangeRule& change_rule(std::string_view name) {
   static const std::vector<ChangeRule> kTable = read_change_table();
   static const ChangeRule kUnknown{.known = false};
-  const auto at =
-      std::ranges::find_if(kTable, [&](const ChangeRule& r) { return glob(r.pattern, name); });
-  return at == kTable.end() ? kUnknown : *at;
+  const ChangeRule* rule = first_match(kTable, &ChangeRule::pattern, name);
+  return rule == nullptr ? kUnknown : *rule;
 }
 
 }  // namespace culprit::rules

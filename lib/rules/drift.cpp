@@ -8,7 +8,6 @@
 
 #include "model/ascii.hpp"
 #include "model/json.hpp"
-#include "model/sort.hpp"
 #include "rules/glob.hpp"
 #include "schema/schema.hpp"
 
@@ -48,9 +47,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
     }
     ++index;
   }
-  sort_rows(out.rules_, [](const DriftRule& a, const DriftRule& b) {
-    return fixed_characters(a.pattern) > fixed_characters(b.pattern);
-  });
+  sort_patterns(out.rules_, &DriftRule::pattern);
   out.other_.explains = "other";
   return out;
 }
@@ -65,9 +62,8 @@ const DriftRules& DriftRules::built_in() {
 }
 
 const DriftRule& DriftRules::find(std::string_view name) const {
-  for (const DriftRule& rule : rules_)
-    if (glob(rule.pattern, name)) return rule;
-  return other_;
+  const DriftRule* rule = first_match(rules_, &DriftRule::pattern, name);
+  return rule == nullptr ? other_ : *rule;
 }
 
 std::string drift_key(std::string_view value, DriftCompare compare) {

@@ -277,9 +277,7 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   for (const auto& [exact, alias] : out.exact_)
     if (ways[joined(exact)] == 1) out.joined_.emplace(joined(exact), alias);
   out.learn_bare_names();
-  sort_rows(out.patterns_, [](const Alias& a, const Alias& b) {
-    return fixed_characters(a.name) > fixed_characters(b.name);
-  });
+  sort_patterns(out.patterns_, &Alias::name);
   return out;
 }
 
@@ -314,11 +312,7 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
   if (const auto it = exact_.find(normal); it != exact_.end())
     alias = &it->second;
   else
-    for (const Alias& one : patterns_)
-      if (glob(one.name, normal)) {
-        alias = &one;
-        break;
-      }
+    alias = first_match(patterns_, &Alias::name, normal);
   if (alias == nullptr)
     if (const auto it = joined_.find(joined(normal)); it != joined_.end()) alias = &it->second;
   // The figure of a host over its GPUs: "gpu_temp_max" is a temperature, too.

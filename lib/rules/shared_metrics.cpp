@@ -1,11 +1,9 @@
 // Reads the table of shared metrics once.
 #include "rules/shared_metrics.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "model/json.hpp"
-#include "model/sort.hpp"
 #include "rules/glob.hpp"
 #include "rules/rule.hpp"
 
@@ -32,9 +30,7 @@ std::vector<SharedMetric> read_shared_table() {
       out.push_back(metric);
     }
   }
-  sort_rows(out, [](const SharedMetric& a, const SharedMetric& b) {
-    return fixed_characters(a.pattern) > fixed_characters(b.pattern);
-  });
+  sort_patterns(out, &SharedMetric::pattern);
   return out;
 }
 
@@ -42,10 +38,7 @@ std::vector<SharedMetric> read_shared_table() {
 
 const SharedMetric* shared_metric(std::string_view metric) {
   static const std::vector<SharedMetric> kTable = read_shared_table();
-  const std::string name = normal_metric_name(metric);
-  const auto at =
-      std::ranges::find_if(kTable, [&](const SharedMetric& m) { return glob(m.pattern, name); });
-  return at == kTable.end() ? nullptr : &*at;
+  return first_match(kTable, &SharedMetric::pattern, normal_metric_name(metric));
 }
 
 }  // namespace culprit::rules
