@@ -18,12 +18,9 @@ using Effects = std::vector<std::string_view>;
 
 // The slow stretch that lasts, the dearest.
 const Finding* lasting_slowness(const Walk& w) {
-  const Finding* out = nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired && !slow_of(f).over &&
-        !slow_of(f).transient && (out == nullptr || slow_of(f).cost_s > slow_of(*out).cost_s))
-      out = &f;
-  return out;
+  for (const Finding* f : slow_stretches(w))
+    if (!slow_of(*f).over && !slow_of(*f).transient) return f;
+  return nullptr;
 }
 
 // What is so from the first step on, or from where the job began again: what came over a run in its

@@ -47,17 +47,6 @@ Text outlier_name(const Finding& f) {
   return f.subject.id;
 }
 
-// The dearest first.
-std::vector<const Finding*> slow_stretches(const Walk& w) {
-  std::vector<const Finding*> out;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired) out.push_back(&f);
-  sort_rows(out, [](const Finding* a, const Finding* b) {
-    return slow_of(*a).cost_s > slow_of(*b).cost_s;
-  });
-  return out;
-}
-
 // The slow stretches that the verdict is not about, the dearest first: a second cause is not to be
 // lost behind the first.
 Text besides(std::span<const Finding* const> slow) {
@@ -429,6 +418,16 @@ Answer slow_in_rhythm(Walk& w, const Finding& f) {
 }
 
 }  // namespace
+
+std::vector<const Finding*> slow_stretches(const Walk& w) {
+  std::vector<const Finding*> out;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired) out.push_back(&f);
+  sort_rows(out, [](const Finding* a, const Finding* b) {
+    return slow_of(*a).cost_s > slow_of(*b).cost_s;
+  });
+  return out;
+}
 
 // Whoever ends a job that is slow answers that, as with one that stands.
 const Finding* slow_until_word(const Walk& w, const Finding& word) {

@@ -119,6 +119,9 @@ std::optional<Nanoseconds> stood_until(const Walk& w, const std::optional<Nanose
 // It says that it held ranks up for a while. slow_part.cpp
 bool held_up(const Finding& f);
 
+// What fired of slow spells, the dearest first. slowness.cpp
+std::vector<const Finding*> slow_stretches(const Walk& w);
+
 // The slow spell that lasted until this word of the scheduler ended the job; nullptr: none did.
 const Finding* slow_until_word(const Walk& w, const Finding& word);
 
