@@ -9,6 +9,7 @@
 #include "fleet/incident.hpp"
 #include "model/hostlist.hpp"
 #include "model/json_cursor.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 #include "report/fields.hpp"
 
@@ -320,11 +321,8 @@ std::string to_line(const CardOutcome& o) {
 }
 
 std::optional<std::uint64_t> card_id(std::string_view text) {
-  std::uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
-  if (error != std::errc{} || end != text.data() + text.size() || card_id(id) != text)
-    return std::nullopt;
-  return id;
+  const auto id = whole_number<std::uint64_t>(text, 16);
+  return id && card_id(*id) == text ? id : std::nullopt;
 }
 
 std::string card_id(std::uint64_t id) { return fmt::format("{:016x}", id); }

@@ -1,13 +1,13 @@
 #include "fleet/import.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <deque>
 
 #include <fmt/format.h>
 
 #include "model/contains.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::fleet {
@@ -135,11 +135,8 @@ bool one_of(const std::string& word, const std::string_view (&words)[N]) {
 }
 
 std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const auto value = whole_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::uint64_t hash(std::string_view text) {  // FNV-1a

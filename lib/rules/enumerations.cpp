@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
@@ -41,11 +40,8 @@ Enumeration enumeration_of(const nlohmann::json& object) {
 
 // "12", "-12" or "0x62".
 std::optional<std::int64_t> code_number(std::string_view text) {
-  if (!text.starts_with("0x")) return whole_number<std::int64_t>(text);
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + 2, end, value, 16);
-  return error == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
+  return text.starts_with("0x") ? whole_number<std::int64_t>(text.substr(2), 16)
+                                : whole_number<std::int64_t>(text);
 }
 
 bool same_name(std::string_view a, std::string_view b) {

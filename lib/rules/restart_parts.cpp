@@ -10,6 +10,7 @@
 
 #include "model/contains.hpp"
 #include "model/json.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 #include "rules/lazy_pattern.hpp"
 #include "schema/schema.hpp"
@@ -54,10 +55,8 @@ const RestartTable& restart_table() {
 
 std::optional<double> seconds_in(const std::string& text, const std::string& unit) {
   if (unit == "go") return go_duration(text);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return unit == "ms" ? value / 1e3 : value;
+  const auto value = whole_number<double>(text);
+  return value && unit == "ms" ? std::optional(*value / 1e3) : value;
 }
 
 }  // namespace

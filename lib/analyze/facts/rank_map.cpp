@@ -1,10 +1,10 @@
 #include "analyze/facts/rank_map.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
+#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -27,13 +27,6 @@ RankState state_of(const Finding& f, bool ground) {
   if (f.role == Role::root) return RankState::error;
   if (f.role == Role::cascade) return RankState::waiting;
   return f.role == Role::advice ? RankState::quiet : RankState::ended;
-}
-
-std::optional<std::int64_t> number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
 }
 
 void mark(std::vector<RankState>& states, Rank rank, RankState state) {
@@ -81,7 +74,7 @@ RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const F
     const RankState state = state_of(f, grounds.count(f.id) != 0);
     for (const Rank r : f.ranks) mark(states, r, state);
     if (f.subject.kind == SubjectKind::rank)
-      if (const auto r = number(f.subject.id)) mark(states, Rank(*r), state);
+      if (const auto r = whole_number<std::int64_t>(f.subject.id)) mark(states, Rank(*r), state);
   }
   out.ranks.resize(kRankStates);
   for (std::size_t r = 0; r < states.size(); ++r)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/number.hpp"
 #include "model/phrases.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
@@ -229,11 +229,8 @@ struct Stated {
 };
 
 std::optional<std::int64_t> whole(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostRanks)
-    return std::nullopt;
-  return value;
+  const auto value = whole_number<std::int64_t>(text);
+  return value && *value >= 1 && *value <= kMostRanks ? value : std::nullopt;
 }
 
 Stated stated_by_manifest(const Facts& facts) {

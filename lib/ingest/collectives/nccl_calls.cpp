@@ -16,7 +16,6 @@
 // find theirs by looking the name up among the descriptions; the rank in it is in the identity row
 // of the same host, pid and commId.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <unordered_map>
 
@@ -25,6 +24,7 @@
 #include "ingest/collectives/nccl_calls.hpp"
 #include "ingest/engine/operation.hpp"
 #include "model/contains.hpp"
+#include "model/number.hpp"
 
 namespace culprit::ingest {
 
@@ -73,11 +73,7 @@ struct Fields {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     return out;
   }
-  bool number(std::int64_t& value, int base = 10) {
-    const std::string_view text = word();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    return error == std::errc() && end == text.data() + text.size();
-  }
+  bool number(std::int64_t& value, int base = 10) { return parse_whole(word(), value, base); }
 };
 
 bool read_call(std::string_view message, Call& call) {
@@ -106,8 +102,7 @@ bool read_call(std::string_view message, Call& call) {
   if (!f.take("[nranks=")) return false;
   const std::size_t close = f.rest.find(']');
   if (close > 12) return false;  // or there is none
-  const auto [end, error] = std::from_chars(f.rest.data(), f.rest.data() + close, call.nranks);
-  if (error != std::errc() || end != f.rest.data() + close || call.nranks < 1) return false;
+  if (!parse_whole(f.rest.substr(0, close), call.nranks) || call.nranks < 1) return false;
   if (const std::size_t global = f.rest.find(" globalrank "); global != std::string_view::npos) {
     Fields tail{f.rest.substr(global + 12)};
     std::int64_t rank = 0;
