@@ -85,9 +85,7 @@ Answer busy_rank(Walk& w) {
   if (worked_seconds(*work) < kToTheEnd * waited_seconds(w) || waited_itself(w, *work))
     return ruled_out(say(Phrase::nobody_gave_up_on_work));
   Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  v.symptom = Symptom::job_hang;
-  v.precision = Precision::exact;
+  act(v, Action::rollback, Precision::exact, Symptom::job_hang);
   const Finding* silent = only_silent(w);
   std::vector<std::string> because{work->id};
   if (silent != nullptr) {

@@ -30,10 +30,7 @@ std::vector<const Finding*> links_down_elsewhere(const Walk& w, const Finding& d
 // what they share, or either.
 Answer sources_disagree(Walk& w, const Finding& diag, const std::vector<const Finding*>& others) {
   Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.symptom = diag.symptom;
-  v.start = diag.start;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates, diag.symptom, diag.start);
   target(v, diag.subject, confidence::kOneOfTwoEnds, {diag.id});
   std::vector<Host> hosts{Host(diag.subject.id)}, down;
   constexpr std::size_t kMostNamed = 8;
@@ -128,10 +125,7 @@ const Finding* word_of_one_end(const Walk& w, const Finding& diag) {
 // Its peers lost their connections to it, and a source of its own shows that its port went bad.
 Answer link_and_peers(Walk& w, const Finding& diag, const Finding& link, const Subject& machine) {
   Verdict& v = w.verdict;
-  v.symptom = diag.symptom;
-  v.start = diag.start;
-  v.action = Action::isolate;
-  v.precision = Precision::exact;
+  act(v, Action::isolate, Precision::exact, diag.symptom, diag.start);
   target(v, machine, confidence::kLinkAndPeers, {diag.id, link.id});
   if (link.subject.kind == SubjectKind::nic)
     target(v, link.subject, confidence::kLinkAndPeers, {link.id});
@@ -250,10 +244,7 @@ static Text broken_as(const Walk& w, const Finding& diag) {
 // One connection broke before all others: one of its two ends, which checks can tell apart.
 static Answer one_of_two_ends(Walk& w, const Finding& diag) {
   Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.symptom = diag.symptom;
-  v.start = diag.start;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates, diag.symptom, diag.start);
   for (const Host& host : diag.hosts)
     target(v, {SubjectKind::host, host}, confidence::kOneOfTwoEnds, {diag.id});
   v.summary =
@@ -292,10 +283,7 @@ Answer root_diag(Walk& w) {
     Verdict& v = w.verdict;
     if (const Finding* port = port_went_bad(w, *diag))
       return link_and_peers(w, *diag, *port, diag->subject);
-    v.symptom = diag->symptom;
-    v.start = diag->start;
-    v.action = Action::investigate;
-    v.precision = Precision::candidates;
+    act(v, Action::investigate, Precision::candidates, diag->symptom, diag->start);
     target(v, diag->subject, confidence::kBrokeFirstUnseen, {diag->id});
     const auto* broke = std::get_if<BreakFacts>(&diag->facts);
     if (broke != nullptr && broke->store_only && never_connected(w)) return no_store(w, *diag);
@@ -319,10 +307,8 @@ Answer root_diag(Walk& w) {
   if (const auto others = links_down_elsewhere(w, *diag); !others.empty())
     return sources_disagree(w, *diag, others);
   Verdict& v = w.verdict;
-  v.symptom = diag->symptom;
-  v.start = diag->start;
-  v.action = diag->subject.kind == SubjectKind::network_switch ? Action::repair : Action::isolate;
-  v.precision = Precision::exact;
+  act(v, diag->subject.kind == SubjectKind::network_switch ? Action::repair : Action::isolate,
+      Precision::exact, diag->symptom, diag->start);
   if (const Finding* link = owner_by_own_link(w, *diag)) {
     target(v, {SubjectKind::host, *link->host}, diag->confidence, {link->id, diag->id});
     target(v, link->subject, diag->confidence, {link->id});
@@ -365,10 +351,8 @@ Answer silent_rank(Walk& w) {
     return none == nullptr ? ruled_out(say(Phrase::no_rank_timed_out))
                            : Answer{StepOutcome::not_enough_evidence, none->why};
   Verdict& v = w.verdict;
-  v.action = Action::investigate;
-  v.symptom = Symptom::job_hang;
-  v.start = silent.front()->start;
-  v.precision = silent.size() == 1 ? Precision::exact : Precision::candidates;
+  act(v, Action::investigate, silent.size() == 1 ? Precision::exact : Precision::candidates,
+      Symptom::job_hang, silent.front()->start);
   std::vector<Text> names;
   for (const Finding* f : silent) {
     target(v, f->subject, f->confidence, {f->id});
@@ -423,8 +407,8 @@ Answer distributed_errors(Walk& w) {
   if (!others_were_heard(w, hosts.size()))
     return not_enough(say(Phrase::nobody_to_compare, hosts.size(), w.incident.hosts_with_output));
   Verdict& v = w.verdict;
-  v.action = Action::isolate;
-  v.precision = hosts.size() == 1 && peers.empty() ? Precision::exact : Precision::candidates;
+  act(v, Action::isolate,
+      hosts.size() == 1 && peers.empty() ? Precision::exact : Precision::candidates);
   v.symptom =
       from.front()->symptom == Symptom::none ? Symptom::infiniband_error : from.front()->symptom;
   v.start = from.front()->start;

@@ -76,8 +76,7 @@ std::set<Host> others_report(const Walk& w, const std::vector<const Finding*>& s
 void accuse(Walk& w, const std::vector<const Finding*>& settings, bool met) {
   constexpr std::size_t kMostSettings = 3, kMostHosts = 8;
   Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.precision = Precision::candidates;
+  act(v, Action::repair, Precision::candidates);
   std::set<Host> hosts;
   for (std::size_t i = 0; i < settings.size() && i < kMostSettings; ++i) {
     const Finding& f = *settings[i];

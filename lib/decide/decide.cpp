@@ -97,8 +97,7 @@ void weigh_isolation(Verdict& v) {
   double most = 0;
   for (const Target& t : v.targets) most = std::max(most, t.confidence);
   if (most >= confidence::kLeastToIsolate) return;
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates);
   std::erase_if(v.next, [](const NextStep& n) { return n.kind == NextKind::command; });
   std::vector<Host> hosts;
   for (const Target& t : v.targets)

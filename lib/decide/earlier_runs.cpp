@@ -75,9 +75,8 @@ Answer earlier_runs(Walk& w) {
   if (!alike) return ruled_out(say(Phrase::no_runs_failed_alike));
   if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  v.precision = alike->shown == nullptr ? Precision::exact : Precision::candidates;
-  v.symptom = Symptom::code_data_adjustment;
+  act(v, Action::rollback, alike->shown == nullptr ? Precision::exact : Precision::candidates,
+      Symptom::code_data_adjustment);
   const Finding* shown = alike->shown;
   target(v, alike->place,
          shown == nullptr ? confidence::kExceptionPlain : confidence::kProgramUnplaced,

@@ -271,8 +271,7 @@ void look_again(Verdict& v) { next(v, NextKind::collect, say(Phrase::stacks_twic
 // Nothing proves a failure, and nothing proves success.
 Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
   Verdict& v = w.verdict;
-  v.action = Action::investigate;
-  v.precision = Precision::candidates;
+  act(v, Action::investigate, Precision::candidates);
   const Case& c = w.incident;
   v.summary =
       c.last_iteration
@@ -352,9 +351,7 @@ static const Finding* slow_tail(const Walk& w) {
 
 static Answer slow_at_the_end(Walk& w, const Finding& tail) {
   Verdict& v = w.verdict;
-  v.action = Action::investigate;
-  v.precision = Precision::candidates;
-  v.symptom = Symptom::mfu_decline;
+  act(v, Action::investigate, Precision::candidates, Symptom::mfu_decline);
   target(v, {SubjectKind::job, "job"}, confidence::kLead, {tail.id});
   v.summary = say(Phrase::slow_when_collected, tail.why);
   next(v, NextKind::collect, say(Phrase::collect_step_parts));
@@ -410,9 +407,7 @@ Answer gpu_throttled(Walk& w) {
   if (shared_by(w, hosts.size()))
     return ruled_out(say(Phrase::many_hosts_report, hosts.size(), w.incident.hosts));
   Verdict& v = w.verdict;
-  v.action = Action::mitigate;
-  v.symptom = from.front()->symptom;
-  v.precision = Precision::candidates;
+  act(v, Action::mitigate, Precision::candidates, from.front()->symptom);
   for (const Host& host : hosts)
     target(v, {SubjectKind::host, host}, confidence::kThrottled, ids(from));
   v.summary = say(Phrase::gpus_throttled, list(hosts));

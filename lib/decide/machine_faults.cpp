@@ -66,8 +66,7 @@ Answer one_of_several(Walk& w, const Cause& c, std::map<Host, std::vector<std::s
                       Text summary, Text why) {
   constexpr std::size_t kMostNamed = 8;
   Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates);
   std::vector<Host> hosts;
   for (auto& [host, findings] : because) {
     hosts.push_back(host);
@@ -126,8 +125,7 @@ bool went_on_after(const Walk& w, const Cause& c) {
 Answer power_of_one(Walk& w, const Cause& c) {
   Verdict& v = w.verdict;
   const Host& host = c.hosts.front();
-  v.action = Action::repair;
-  v.precision = Precision::group;
+  act(v, Action::repair, Precision::group);
   target(v, {SubjectKind::group, "power feed of " + host}, confidence::kSharedUnnamed,
          ids(c.findings));
   v.summary = say(Phrase::power_of_one, host, at(c.start));
@@ -211,8 +209,7 @@ static std::size_t gpus_alike(const Cause& c) {
 static Answer of_whole_machine(Walk& w, const Cause& c, std::size_t gpus) {
   Verdict& v = w.verdict;
   const Finding& f = *c.findings.front();
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates);
   target(v, {SubjectKind::job, "job"}, confidence::kUnnamedMachine, ids(c.findings));
   v.summary = say(Phrase::several_gpus_alike, gpus, inside(f.title), at(c.start)) + in_its_words(f);
   advise(v, c);
@@ -259,8 +256,7 @@ Answer critical_errors(Walk& w) {
   // A part of a machine that nothing names, of several that it may be.
   if (c->hosts.empty() && (f.subject.kind == SubjectKind::job || w.incident.hosts > 1)) {
     // A job of one machine has no other that it could be.
-    v.action = w.incident.hosts <= 1 ? Action::checks : Action::investigate;
-    v.precision = Precision::candidates;
+    act(v, w.incident.hosts <= 1 ? Action::checks : Action::investigate, Precision::candidates);
     target(v, f.subject, confidence::kUnnamedMachine, ids(c->findings));
     v.summary = say(Phrase::fault_of_unnamed_machine, inside(f.title), at(c->start));
     next(v, NextKind::collect, say(Phrase::collect_file_with_host));
@@ -330,10 +326,7 @@ Answer shared_cause(Walk& w) {
       by_class[one->event_class].insert(one->hosts.begin(), one->hosts.end());
     const auto widest = std::ranges::max_element(
         by_class, [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    v.action = Action::repair;
-    v.symptom = f.symptom;
-    v.start = machine->start;
-    v.precision = Precision::group;
+    act(v, Action::repair, Precision::group, f.symptom, machine->start);
     const bool net = f.symptom == Symptom::infiniband_error;
     const std::string named = switch_of(w, widest->second);
     if (net && !named.empty())

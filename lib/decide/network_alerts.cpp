@@ -113,8 +113,7 @@ Answer network_alerts(Walk& w) {
       hosts.insert(other.hosts.begin(), other.hosts.end());
   if (shared_by(w, c->hosts.size()) || !switch_below_which_all(w, hosts).empty() ||
       all_at_once(*c)) {
-    v.action = Action::repair;
-    v.precision = Precision::group;
+    act(v, Action::repair, Precision::group);
     const std::string below = switch_below_which_all(w, hosts);
     std::string named = below.empty() ? switch_of(w, hosts) : below;
     if (named.empty()) named = failed_switch(w, *c);

@@ -71,10 +71,7 @@ std::vector<const Finding*> wrong_numbers(const Walk& w) {
 
 Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
   Verdict& v = w.verdict;
-  v.action = Action::isolate;
-  v.symptom = Symptom::nan_value;
-  v.start = c.start;
-  v.precision = Precision::exact;
+  act(v, Action::isolate, Precision::exact, Symptom::nan_value, c.start);
   std::vector<std::string> because{diagnostic.id};
   for (const std::string& id : ids(c.findings)) because.push_back(id);
   target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
@@ -202,10 +199,8 @@ Answer corrupts(Walk& w, const Subject& gpu, const Repeated& seen, double confid
   Verdict& v = w.verdict;
   const Finding& f = *seen.findings.front();
   const bool sure = confidence >= confidence::kLeastToIsolate;
-  v.action = sure ? Action::isolate : Action::checks;
-  v.symptom = Symptom::nan_value;
-  v.start = seen.last;
-  v.precision = sure ? Precision::exact : Precision::candidates;
+  act(v, sure ? Action::isolate : Action::checks, sure ? Precision::exact : Precision::candidates,
+      Symptom::nan_value, seen.last);
   target(v, {SubjectKind::host, *f.host}, confidence, ids(seen.findings));
   target(v, gpu, confidence, ids(seen.findings));
   v.summary = std::move(because);
@@ -219,10 +214,7 @@ Answer corrupts(Walk& w, const Subject& gpu, const Repeated& seen, double confid
 
 Answer of_training(Walk& w, const Finding& same) {
   Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  v.symptom = Symptom::nan_value;
-  v.start = same.start;
-  v.precision = Precision::candidates;
+  act(v, Action::rollback, Precision::candidates, Symptom::nan_value, same.start);
   target(v, {SubjectKind::job, "job"}, confidence::kDiverged, {same.id});
   v.summary = say(Phrase::same_on_other_gpu, at(same.start));
   next(v, NextKind::plan, say(Phrase::skip_data_of_step));
@@ -302,10 +294,7 @@ const Finding* loss_that_stayed_high(const Walk& w) {
 // Numbers all through, five times as high as usual to the end.
 static Answer jumped(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  v.symptom = Symptom::nan_value;
-  v.start = f.start;
-  v.precision = Precision::candidates;
+  act(v, Action::rollback, Precision::candidates, Symptom::nan_value, f.start);
   target(v, {SubjectKind::job, "job"}, confidence::kDiverged, {f.id});
   v.summary = say(Phrase::diverged_at_once, f.why);
   next(v, NextKind::plan,
@@ -345,10 +334,7 @@ Answer diverged(Walk& w) {
   if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
   const auto& facts = std::get<DivergenceFacts>(rose->facts);
   Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  v.symptom = Symptom::nan_value;
-  v.start = c->start;
-  v.precision = Precision::candidates;
+  act(v, Action::rollback, Precision::candidates, Symptom::nan_value, c->start);
   std::vector<std::string> because{rose->id};
   for (std::string& id : ids(c->findings)) because.push_back(std::move(id));
   target(v, {SubjectKind::job, "job"}, confidence::kDiverged, because);

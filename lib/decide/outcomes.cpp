@@ -83,8 +83,7 @@ Suspects suspects_of(const Walk& w, const Checked& checked) {
 // The answer is another one from here on: what was to be done of the old one is not done.
 void answer_instead(Verdict& v, Action action, Precision precision, Sureness sureness,
                     const Text& because, bool old_holds) {
-  v.action = action;
-  v.precision = precision;
+  act(v, action, precision);
   v.sureness = sureness;
   v.counted.reset();
   v.summary =

@@ -257,10 +257,7 @@ const Finding* unknown_name(const Walk& w) {
 
 Answer name_not_found(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.symptom = f.symptom;
-  v.start = f.start;
-  v.precision = Precision::exact;
+  act(v, Action::repair, Precision::exact, f.symptom, f.start);
   std::set<Host> hosts;
   for (const Finding& one : w.incident.findings)
     if (one.outcome == Outcome::fired && one.event_class == f.event_class)
@@ -314,10 +311,7 @@ Answer setup_failure(Walk& w) {
   if (c == nullptr) return ruled_out(say(Phrase::nothing_was_missing));
   const Finding& f = most_specific(w, *c);
   Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.symptom = f.symptom;
-  v.start = c->start;
-  v.precision = Precision::exact;
+  act(v, Action::repair, Precision::exact, f.symptom, c->start);
   Host host = wrong_clock(w, f);
   if (host.empty()) host = only_host(w, f, *c);
   const Finding* odd = host.empty() ? odd_setting(w, f) : nullptr;
@@ -382,8 +376,7 @@ Answer process_ended(Walk& w) {
   if (signal == 0 && !strongest_leads(w).empty()) return ruled_out(say(Phrase::lines_say_more));
   const Ending ending = ending_of(x->code);
   Verdict& v = w.verdict;
-  v.action = ending.action;
-  v.precision = Precision::candidates;
+  act(v, ending.action, Precision::candidates);
   const Text process = x->rank   ? say(Phrase::rank_and_place, *x->rank,
                                      x->host ? say(Phrase::on_place, *x->host) : Text())
                          : x->host ? say(Phrase::process_on_host, *x->host)
@@ -423,10 +416,7 @@ Answer recurring_alert(Walk& w) {
   }
   if (part == nullptr || hosts.size() != 1) return ruled_out(say(Phrase::no_run_ended_so));
   Verdict& v = w.verdict;
-  v.action = Action::isolate;
-  v.symptom = part->symptom;
-  v.start = part->start;
-  v.precision = Precision::exact;
+  act(v, Action::isolate, Precision::exact, part->symptom, part->start);
   const Host& host = *hosts.begin();
   target(v, {SubjectKind::host, host}, confidence::kRecurringAlert, most.findings);
   v.summary =
@@ -470,10 +460,7 @@ std::optional<Alert> keeps_failing(const Walk& w) {
 Answer failed_again_and_again(Walk& w, const Alert& last) {
   const Finding& f = *w.first.transients.front();
   Verdict& v = w.verdict;
-  v.action = Action::isolate;
-  v.symptom = f.symptom;
-  v.start = last.begin;
-  v.precision = Precision::exact;
+  act(v, Action::isolate, Precision::exact, f.symptom, last.begin);
   target(v, {SubjectKind::host, *f.host}, confidence::kRecurringAlert, {f.id});
   target(v, f.subject, confidence::kRecurringAlert, {f.id});
   v.summary = say(Phrase::link_fails_again, f.title, f.subject.id, f.alerts.size(),
@@ -491,10 +478,7 @@ Answer transient_alert(Walk& w) {
   if (const auto alert = keeps_failing(w)) return failed_again_and_again(w, *alert);
   const Finding& f = *w.first.transients.front();
   Verdict& v = w.verdict;
-  v.action = Action::reattempt;
-  v.symptom = f.symptom;
-  v.start = f.start;
-  v.precision = Precision::candidates;
+  act(v, Action::reattempt, Precision::candidates, f.symptom, f.start);
   std::set<Host> hosts;
   for (const Finding* one : w.first.transients) {
     if (v.targets.size() < 4) target(v, one->subject, confidence::kTransientAlert, {one->id});

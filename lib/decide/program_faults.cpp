@@ -39,10 +39,7 @@ bool memory_of_one_host(Walk& w, const Cause& c) {
   const Finding* drift = other_gpus_of(w, host);
   if (drift == nullptr) return false;
   Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.symptom = c.findings.front()->symptom;
-  v.start = c.start;
-  v.precision = Precision::exact;
+  act(v, Action::repair, Precision::exact, c.findings.front()->symptom, c.start);
   std::vector<std::string> because = ids(c.findings);
   because.push_back(drift->id);
   target(v, {SubjectKind::host, host}, confidence::kExceptionKnown, because);
@@ -86,8 +83,7 @@ Answer user_code(Walk& w) {
   // One rank after the other, run by run: no GPU of one of them, but what all have to hold.
   const bool others_before = memory && other_ranks_had(w, f->event_class, ranks);
   if (memory && ranks.size() == 1 && w.incident.ranks > 1 && !others_before) {
-    v.action = Action::investigate;
-    v.precision = Precision::candidates;
+    act(v, Action::investigate, Precision::candidates);
     target(v, {SubjectKind::rank, rank_names[0]}, confidence::kMemoryOfOneRank, ids(c->findings));
     v.summary = say(Phrase::rank_out_of_gpu_memory, rank_names[0], at(c->start));
     next(v, NextKind::command,
@@ -279,8 +275,7 @@ Answer illegal_access(Walk& w) {
   v.symptom = Symptom::cuda_error;
   v.start = c->start;
   if (const auto one = one_gpu_of(w.incident, ranks); one && devices.size() < 2) {
-    v.action = Action::isolate;
-    v.precision = Precision::exact;
+    act(v, Action::isolate, Precision::exact);
     target(v, {SubjectKind::host, one->host}, confidence::kDeviceAgainAndAgain, ids(c->findings));
     v.summary = say(Phrase::one_gpu_as_several_ranks, number_of(one->local), one->host,
                     inside(c->findings.front()->title),
@@ -312,8 +307,7 @@ Answer illegal_access(Walk& w) {
     next(v, NextKind::plan, say(Phrase::field_diagnostic_of_gpu));
     return taken(say(Phrase::fault_on_one_gpu_repeated));
   }
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates);
   for (const std::string& gpu : devices)
     target(v, {SubjectKind::gpu, gpu}, confidence::kIllegalAccessOnce, ids(c->findings));
   if (devices.empty() && ranks.size() == 1)
@@ -338,10 +332,7 @@ Answer process_crash(Walk& w) {
   if (c == nullptr) return ruled_out(say(Phrase::no_crash_first));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
-  v.action = Action::investigate;
-  v.symptom = f.symptom;
-  v.start = c->start;
-  v.precision = Precision::candidates;
+  act(v, Action::investigate, Precision::candidates, f.symptom, c->start);
   std::set<Rank> ranks;
   for (const Finding* one : c->findings) ranks.insert(one->ranks.begin(), one->ranks.end());
   // The same crash in processes on other machines, also of other attempts.

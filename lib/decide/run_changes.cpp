@@ -135,8 +135,7 @@ void turn(Verdict& v, const std::vector<const Finding*>& changes) {
   for (const Target& t : v.targets)
     for (const std::string& id : t.because)
       if (shown.size() < 4 && std::ranges::find(shown, id) == shown.end()) shown.push_back(id);
-  v.action = Action::rollback;
-  v.precision = Precision::candidates;
+  act(v, Action::rollback, Precision::candidates);
   v.sureness = std::min(v.sureness, Sureness::likely);
   v.targets.clear();
   for (std::size_t i = 0; i < changes.size() && i < kMostChangesTold; ++i) {

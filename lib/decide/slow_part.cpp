@@ -88,9 +88,8 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
     if (steps == nullptr) steps = &f;
   }
   Verdict& v = w.verdict;
-  v.action = Action::repair;  // what takes the machine from the job is ended there
-  v.precision = Precision::exact;
-  v.symptom = busy.front()->symptom;
+  // What takes the machine from the job is ended there.
+  act(v, Action::repair, Precision::exact, busy.front()->symptom);
   std::vector<std::string> because = ids(busy);
   if (steps != nullptr) because.push_back(steps->id);
   target(v, {SubjectKind::host, host}, confidence::kSettingSlows, because);
@@ -207,10 +206,10 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   // passes it, is to be repaired.
   const bool port = first.subject.kind == SubjectKind::network_switch &&
                     first.symptom == Symptom::infiniband_error;
-  v.action = port || measured_with(first, slow) || told_by_server(first) ? Action::repair
-                                                                         : Action::mitigate;
-  v.symptom = first.symptom;
-  v.precision = Precision::group;
+  act(v,
+      port || measured_with(first, slow) || told_by_server(first) ? Action::repair
+                                                                  : Action::mitigate,
+      Precision::group, first.symptom);
   Subject whom = first.subject;
   if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage &&
       whom.kind != SubjectKind::config)

@@ -61,8 +61,7 @@ Answer machine_measured(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
   const Host& host = *f.host;
   const Finding* setting = setting_of(w, host);
-  v.action = setting != nullptr ? Action::repair : Action::isolate;
-  v.precision = Precision::exact;
+  act(v, setting != nullptr ? Action::repair : Action::isolate, Precision::exact);
   target(v, {SubjectKind::host, host}, confidence::kSettingSlows, {f.id});
   if (setting != nullptr)
     target(v, setting->subject, confidence::kSettingSlows, {setting->id});
@@ -83,8 +82,7 @@ Answer machine_measured(Walk& w, const Finding& f) {
 
 Answer switch_measured(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.precision = Precision::group;
+  act(v, Action::repair, Precision::group);
   // A rail by its number is below some switch; the one that reports a fault of its own is that.
   const Finding* reports = nullptr;
   std::set<std::string> switches;
@@ -110,8 +108,7 @@ Answer switch_measured(Walk& w, const Finding& f) {
 Answer group_measured(Walk& w, const std::vector<const Finding*>& group,
                       const std::vector<Host>& hosts) {
   Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates);
   for (const Host& host : hosts)
     target(v, {SubjectKind::host, host},
            confidence::kSettingSlows / static_cast<double>(hosts.size()), ids(group));

@@ -240,9 +240,8 @@ std::optional<Answer> slow_setting(Walk& w) {
   const double confidence = sure           ? confidence::kSettingSlows
                             : trained_down ? confidence::kTrainedDown
                                            : confidence::kSettingMaySlow;
-  v.action = relief_of_setting(f, sure || trained_down);
-  v.precision = sure || trained_down ? Precision::exact : Precision::candidates;
-  v.symptom = Symptom::mfu_decline;
+  act(v, relief_of_setting(f, sure || trained_down),
+      sure || trained_down ? Precision::exact : Precision::candidates, Symptom::mfu_decline);
   for (const Host& one : f.hosts) target(v, {SubjectKind::host, one}, confidence, because);
   target(v, f.subject, confidence, {f.id});
   v.summary = setting == nullptr
@@ -284,9 +283,7 @@ std::optional<Answer> slow_requests(Walk& w) {
   Verdict& v = w.verdict;
   const bool one = common.size() == 1 && slow.size() > 1 && all.size() > 2;
   const std::set<Host>& ends = one ? common : all;
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
-  v.symptom = Symptom::mfu_decline;
+  act(v, Action::checks, Precision::candidates, Symptom::mfu_decline);
   const double confidence = slow.front()->confidence;
   for (const Host& host : ends)
     if (v.targets.size() < 8)
@@ -329,9 +326,7 @@ std::optional<Answer> slow_saves(Walk& w) {
   Verdict& v = w.verdict;
   if (slow_of(*saves).grown.empty()) {
     // Evaluation, a suspension, an operator: nothing tells what it waited for.
-    v.action = Action::investigate;
-    v.precision = Precision::candidates;
-    v.symptom = saves->symptom;
+    act(v, Action::investigate, Precision::candidates, saves->symptom);
     v.summary = say(Phrase::stands_between_steps, saves->why, price(*saves));
     next(v, NextKind::collect, say(Phrase::collect_stacks_in_pause));
     return taken(saves->why);
@@ -346,9 +341,8 @@ std::optional<Answer> slow_saves(Walk& w) {
   const bool named =
       servers.size() == 1 && (!often || std::ranges::any_of(w.incident.findings, tells_of_trouble));
   const Finding* trouble = trouble_with_saves(w, *saves);
-  v.action = named || trouble != nullptr ? Action::repair : Action::mitigate;
-  v.precision = named ? Precision::exact : Precision::candidates;
-  v.symptom = saves->symptom;
+  act(v, named || trouble != nullptr ? Action::repair : Action::mitigate,
+      named ? Precision::exact : Precision::candidates, saves->symptom);
   if (named) target(v, {SubjectKind::host, servers.front()}, saves->confidence, {saves->id});
   target(v, {SubjectKind::storage, "checkpoints"}, saves->confidence, {saves->id});
   v.summary = say(Phrase::slow_by_saves, saves->why, price(*saves),
@@ -497,8 +491,11 @@ Answer slow_job(Walk& w) {
     const Text relief = relief_of(slow_of(f).grown);
     // What made a part of the step longer for all, for so long, comes again: backups, scrubs.
     const bool done = over && (relief.empty() || settled(w, f));
-    v.action = done ? Action::none : relief.empty() ? Action::investigate : Action::mitigate;
-    v.precision = Precision::candidates;
+    act(v,
+        done             ? Action::none
+        : relief.empty() ? Action::investigate
+                         : Action::mitigate,
+        Precision::candidates);
     v.summary = done ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
                      : say(relief.empty() ? Phrase::slow_not_enough : Phrase::slow_nobody,
                            lasted(f), factor, price(f), f.why);

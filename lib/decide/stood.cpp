@@ -58,10 +58,7 @@ Answer stood_still(Walk& w) {
   const auto stood = stood_until(w, end);
   if (!stood) return ruled_out(say(Phrase::steps_to_the_end));
   Verdict& v = w.verdict;
-  v.action = Action::investigate;
-  v.precision = Precision::candidates;
-  v.symptom = Symptom::job_hang;
-  v.start = c.last_progress;
+  act(v, Action::investigate, Precision::candidates, Symptom::job_hang, c.last_progress);
   const Text step = c.last_iteration ? say(Phrase::step_numbered, *c.last_iteration) : Text();
   v.summary =
       say(Phrase::stood_without_cause, at(c.last_progress), step, human_duration(*stood), at(end));

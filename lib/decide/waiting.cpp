@@ -112,8 +112,10 @@ void collect_more(Walk& w) {
 Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   const bool tie = hang_of(f).tie;
-  v.action = Action::rollback;
-  v.precision = tie ? Precision::group : rank_alone(f) ? Precision::exact : Precision::group;
+  act(v, Action::rollback,
+      tie             ? Precision::group
+      : rank_alone(f) ? Precision::exact
+                      : Precision::group);
   if (const std::string place = hang_of(f).code; !place.empty())
     target(v, {SubjectKind::code, place}, f.confidence, because(f));
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
@@ -137,8 +139,7 @@ Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const
 // or its own code does not come to an end.
 Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
-  v.action = Action::rollback;
-  v.precision = Precision::exact;
+  act(v, Action::rollback, Precision::exact);
   if (const std::string place = hang_of(f).code; !place.empty())
     target(v, {SubjectKind::code, place}, f.confidence, because(f));
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
@@ -160,10 +161,7 @@ Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const>
 // A lock that a file stands for, which none of the ranks holds that somebody looked at.
 Answer lock_file_waited(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
-  v.action = Action::repair;
-  v.symptom = f.symptom;
-  v.start = f.start;
-  v.precision = Precision::exact;
+  act(v, Action::repair, Precision::exact, f.symptom, f.start);
   target(v, f.subject, f.confidence, because(f));
   // Where only ranks of one machine wait for it, it is that machine's.
   if (f.host && hang_of(f).waiting > 0)
@@ -194,8 +192,7 @@ std::set<Host> few_machines_of(std::span<const Finding* const> sure) {
 // They may have stopped the job, and it is not sure enough to take their machines out.
 Answer probably_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
-  v.action = Action::investigate;
-  v.precision = sure.size() == 1 ? Precision::exact : Precision::candidates;
+  act(v, Action::investigate, sure.size() == 1 ? Precision::exact : Precision::candidates);
   std::vector<Text> names;
   if (const std::set<Host> machines = few_machines_of(sure); !machines.empty()) {
     v.action = Action::checks;
@@ -328,8 +325,7 @@ Answer stalled_machine(Walk& w, const Finding& f, const Host& host, const Findin
       std::min(confidence::kMostOfDumps, 1 - (1 - f.confidence) * (1 - kStalledByKernel));
   std::vector<std::string> grounds = because(f);
   grounds.insert(grounds.begin() + 1, kernel.id);
-  v.action = Action::isolate;
-  v.precision = Precision::exact;
+  act(v, Action::isolate, Precision::exact);
   target(v, {SubjectKind::host, host}, confidence, grounds);
   v.summary = say(Phrase::hung_because_stopped, host, Text(),
                   inside(kernel.title) + at(kernel.start), waiting_for(f, true));
@@ -370,10 +366,7 @@ Answer stopped_rank(Walk& w) {
   const Finding& f = *all.front();
   Verdict& v = w.verdict;
   if (kind_is(f, StopKind::storage)) {
-    v.action = Action::repair;
-    v.symptom = f.symptom;
-    v.start = f.start;
-    v.precision = Precision::exact;
+    act(v, Action::repair, Precision::exact, f.symptom, f.start);
     target(v, f.subject, f.confidence, because(f));
     v.summary = say(Phrase::hung_on_storage, f.hosts.size(), hang_of(f).reason);
     next(v, NextKind::plan, say(Phrase::look_at_storage));
@@ -447,8 +440,7 @@ Answer stuck_at(Walk& w, const Finding& f, const Finding& metric) {
       std::min(confidence::kMostOfDumps, 1 - (1 - f.confidence) * (1 - metric.confidence));
   std::vector<std::string> grounds = because(f);
   grounds.insert(grounds.begin() + 1, metric.id);
-  v.action = Action::isolate;
-  v.precision = Precision::exact;
+  act(v, Action::isolate, Precision::exact);
   target(v, {SubjectKind::host, *metric.host}, confidence, grounds);
   if (metric.subject.kind == SubjectKind::nic) target(v, metric.subject, confidence, {metric.id});
   v.summary = say(Phrase::hung_on_network_of, *metric.host, f.ranks.size(),
@@ -468,8 +460,8 @@ Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
   std::set<Host> hosts;
   for (const Finding* s : machines) hosts.insert(decide::machine_of(s->subject));
   const bool proven = hang_of(f).standing && f.confidence >= kIsolate;
-  v.action = proven ? Action::isolate : Action::checks;
-  v.precision = machines.size() == 1 ? Precision::exact : Precision::candidates;
+  act(v, proven ? Action::isolate : Action::checks,
+      machines.size() == 1 ? Precision::exact : Precision::candidates);
   for (const Finding* s : machines) target(v, s->subject, s->confidence, because(*s));
   for (const Finding* s : machines)
     if (within && !hang_of(*s).group.empty())
@@ -534,8 +526,7 @@ bool knows_only_that_all_wait(const Walk& w, const Finding& f) {
 // is accused (Aegis section 4.2.2: NetDiag on them).
 Answer requests_not_over(Walk& w, const Finding& f, const std::set<Host>& hosts) {
   Verdict& v = w.verdict;
-  v.action = Action::checks;
-  v.precision = Precision::candidates;
+  act(v, Action::checks, Precision::candidates);
   target(v, f.subject, f.confidence, because(f));
   if (hosts.size() <= 8)
     for (const Host& host : hosts)
@@ -573,8 +564,7 @@ Answer stuck_group(Walk& w) {
           return s.analysis == Analysis::silence && s.outcome == Outcome::fired;
         }))
       return not_enough(f.why);
-    v.action = Action::investigate;
-    v.precision = all.size() == 1 ? Precision::exact : Precision::candidates;
+    act(v, Action::investigate, all.size() == 1 ? Precision::exact : Precision::candidates);
     std::vector<Text> names;
     for (const Finding* s : all) {
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
@@ -609,8 +599,7 @@ Answer stuck_group(Walk& w) {
   // A fault without a date decides nothing, and says which of these machines to look at first.
   const auto undated = undated_among(w, hosts);
   const bool whole = undated.empty() && knows_only_that_all_wait(w, f);
-  v.action = whole ? Action::investigate : Action::checks;
-  v.precision = Precision::group;
+  act(v, whole ? Action::investigate : Action::checks, Precision::group);
   target(v, f.subject, f.confidence, because(f));
   for (const auto& [host, ids] : undated)
     target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids);

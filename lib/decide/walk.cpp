@@ -37,6 +37,20 @@ std::vector<std::string> ids(const std::vector<const Finding*>& findings) {
   return out;
 }
 
+void act(Verdict& v, Action action, Precision precision) {
+  v.action = action;
+  v.precision = precision;
+}
+void act(Verdict& v, Action action, Precision precision, Symptom symptom) {
+  act(v, action, precision);
+  v.symptom = symptom;
+}
+void act(Verdict& v, Action action, Precision precision, Symptom symptom,
+         const std::optional<Nanoseconds>& start) {
+  act(v, action, precision, symptom);
+  v.start = start;
+}
+
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because) {
   for (Target& t : v.targets)
     if (t.subject == subject) {

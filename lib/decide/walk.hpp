@@ -50,6 +50,12 @@ Text on(const std::vector<Host>& hosts);
 // Part of an id: "node-07,node-08,+3".
 std::string joined(const std::vector<Host>& hosts, std::size_t most);
 
+// What the verdict comes to; what is not given stays as it is.
+void act(Verdict& v, Action action, Precision precision);
+void act(Verdict& v, Action action, Precision precision, Symptom symptom);
+void act(Verdict& v, Action action, Precision precision, Symptom symptom,
+         const std::optional<Nanoseconds>& start);
+
 // Adds, unless it is there already.
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because);
 void next(Verdict& v, NextKind kind, Text text);
