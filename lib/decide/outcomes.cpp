@@ -1,4 +1,5 @@
-#include "decide/outcomes.hpp"
+// Moves the verdict on by outcomes of checks that were run since.
+#include "decide/walk.hpp"
 
 #include <algorithm>
 

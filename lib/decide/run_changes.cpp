@@ -1,5 +1,5 @@
 // Asks of each change whether it may explain what the verdict is about.
-#include "decide/run_changes.hpp"
+#include "decide/walk.hpp"
 
 #include <algorithm>
 #include <map>

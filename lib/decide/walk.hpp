@@ -180,5 +180,16 @@ CULPRIT_KINDS(CULPRIT_STEP)
 bool of_slow_job(const Verdict& v);
 // Adds to the verdict what the machine or server that it names recorded at that time.
 void tell_records(Walk& w);
+// Moves the verdict on by outcomes of checks that were run since, and adds "history" steps: who
+// failed is taken out, who passed all is no longer suspected, and what does not fit is named
+// (ByteRobust section 4.2). outcomes.cpp
+void consider_outcomes(Walk& w);
+// Moves the verdict on by what somebody changed since the run before: where that explains what
+// happened in this one and no machine is accused, the answer is to take it back. run_changes.cpp
+void consider_changes(Walk& w);
+// Puts the files that would have settled an open verdict among its next steps, the likeliest first,
+// in place of the steps' general wishes; nothing that was collected is asked for. A verdict that is
+// sure stays as it is. wanted.cpp
+void ask_for_missing(Walk& w);
 
 }  // namespace culprit::decide

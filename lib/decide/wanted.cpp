@@ -1,8 +1,9 @@
-#include "decide/ledger.hpp"
-#include "decide/wanted.hpp"
+// Asks for the files that would have settled an open verdict, the likeliest first.
+#include "decide/walk.hpp"
 
 #include <algorithm>
 
+#include "decide/ledger.hpp"
 #include "model/confidence.hpp"
 #include "model/contains.hpp"
 #include "model/phrases.hpp"
