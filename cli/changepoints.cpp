@@ -250,7 +250,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
   for (const Finding& f :
        analyze::what_if_findings(incident.resolved.facts, incident.resolved.topology, steps,
                                  pace.report, pace.iterations, pace.series))
-    if (f.outcome == Outcome::fired)
+    if (f.fired())
       series.notes.push_back(fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1),
                                          report::words(f.title)));
   print_changepoints(arguments, {series}, false, series.name, params, &incident);

@@ -43,12 +43,11 @@ class CollectivesPrinter : report::Ink {
     std::string out;
     for (const Finding& f : findings_) {
       if (f.event_class == "slow_rank" || f.event_class == "slow_requests") continue;
-      out += f.outcome == Outcome::fired
-                 ? bold(fmt::format("{} {}: {} (weight {:.2f})", name(f.subject.kind),
-                                    report::visible(f.subject.id), report::words(f.title),
-                                    f.confidence)) +
-                       "\n"
-                 : bold(fmt::format("No verdict: {}", report::words(f.title))) + "\n";
+      out += f.fired() ? bold(fmt::format("{} {}: {} (weight {:.2f})", name(f.subject.kind),
+                                          report::visible(f.subject.id), report::words(f.title),
+                                          f.confidence)) +
+                             "\n"
+                       : bold(fmt::format("No verdict: {}", report::words(f.title))) + "\n";
       out += report::paragraph("  ", report::visible(report::words(f.why)), width_, 2, 2);
     }
     if (!report_.chain.empty()) {

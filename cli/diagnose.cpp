@@ -258,13 +258,11 @@ Result<Exit> run_classify(const Arguments& arguments) {
     std::string out;
     if (db.partial()) out = "INCOMPLETE  " + report::words(say(Phrase::database_partial)) + "\n";
     for (const Finding& f : db.findings())
-      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n",
-                         name(f.outcome), name(f.severity), name(f.role), report::visible(f.id),
-                         name(f.subject.kind), report::visible(f.subject.id), f.count,
-                         f.count == 1 ? "" : "s",
-                         f.outcome == Outcome::fired
-                             ? ""
-                             : "\n                    " + report::visible(report::words(f.why)));
+      out += fmt::format(
+          "{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome),
+          name(f.severity), name(f.role), report::visible(f.id), name(f.subject.kind),
+          report::visible(f.subject.id), f.count, f.count == 1 ? "" : "s",
+          f.fired() ? "" : "\n                    " + report::visible(report::words(f.why)));
     print(out.empty() ? "no findings\n" : out);
   }
   return db.partial() && arguments.has("strict") ? Exit::incomplete : Exit::finished;

@@ -175,7 +175,7 @@ Progress from_incident(const Incident& incident) {
   const analyze::IncidentMetrics metrics =
       diagnose::metrics_of(incident.db, incident.resolved.facts);
   for (Finding& f : diagnose::stalls_of(incident.db, incident.resolved.facts, metrics))
-    if (f.outcome == Outcome::fired) out.hints.push_back(std::move(f));
+    if (f.fired()) out.hints.push_back(std::move(f));
   out.detections = analyze::detections(incident.resolved.facts, steps, pace.jobs, pace.report,
                                        metrics, rules::Catalogue::built_in());
   out.job = diagnose::job_times(incident.resolved.facts, steps);

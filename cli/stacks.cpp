@@ -126,14 +126,14 @@ class StacksPrinter : report::Ink {
     for (const Finding& f : findings_) order.push_back(&f);
     sort_rows(order, [](const Finding* a, const Finding* b) {
       const auto key = [](const Finding* f) {
-        return std::tuple(f->outcome != Outcome::fired, f->role != Role::root, -f->confidence);
+        return std::tuple(!f->fired(), f->role != Role::root, -f->confidence);
       };
       return key(a) < key(b);
     });
     if (order.empty()) return "";
     const Finding& f = *order.front();
     std::string out;
-    if (f.outcome == Outcome::fired) {
+    if (f.fired()) {
       out = paint("1;31", fmt::format("{} {}: {}", name(f.subject.kind),
                                       report::visible(f.subject.id), report::words(f.title))) +
             fmt::format(" (weight {:.2f})\n", f.confidence);
@@ -144,7 +144,7 @@ class StacksPrinter : report::Ink {
     }
     out += report::paragraph("  ", report::visible(report::words(f.why)), width_, 2, 2);
     for (std::size_t i = 1; i < order.size(); ++i)
-      if (order[i]->outcome == Outcome::fired)
+      if (order[i]->fired())
         out += report::paragraph(
             "  ",
             fmt::format("{} {}: {}", name(order[i]->subject.kind),

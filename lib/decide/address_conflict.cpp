@@ -8,7 +8,7 @@ namespace culprit::decide {
 Answer address_conflict(Walk& w) {
   const Finding* found = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && std::holds_alternative<AddressFacts>(f.facts) &&
+    if (f.fired() && std::holds_alternative<AddressFacts>(f.facts) &&
         (found == nullptr ||
          (found->subject.kind != SubjectKind::host && f.subject.kind == SubjectKind::host)))
       found = &f;

@@ -50,9 +50,8 @@ Why few_warn(const Setting& s, const Finding& f, CauseKind) {
 // What it leads to was met by another machine that turned to this one.
 bool met_by_others(const Setting& s, const Finding& f) {
   return f.hosts.size() == 1 && std::ranges::any_of(s.incident.findings, [&](const Finding& g) {
-           return g.outcome == Outcome::fired && g.analysis == Analysis::classify &&
-                  leads_to(f, g.event_class) && g.host && *g.host != f.hosts.front() &&
-                  line_of(g).peer.value_or("") == f.hosts.front();
+           return g.fired(Analysis::classify) && leads_to(f, g.event_class) && g.host &&
+                  *g.host != f.hosts.front() && line_of(g).peer.value_or("") == f.hosts.front();
          });
 }
 
@@ -147,8 +146,8 @@ Why gone_unseen(const Setting& s, const Finding& f, CauseKind kind) {
     return std::nullopt;
   const bool other = std::ranges::any_of(s.incident.findings, [&](const Finding& o) {
     const auto would_be = kind_of(o);
-    return o.outcome == Outcome::fired && o.role == Role::root && o.origin == Origin::any &&
-           would_be && *would_be != CauseKind::network && o.start && *o.start >= *f.start &&
+    return o.fired() && o.role == Role::root && o.origin == Origin::any && would_be &&
+           *would_be != CauseKind::network && o.start && *o.start >= *f.start &&
            *o.start <= std::min(*f.end, *last) && o.host != f.host;
   });
   if (!other) return std::nullopt;
@@ -322,7 +321,7 @@ std::optional<Nanoseconds> first_word_behind_steps(const Setting& s) {
   const auto& last = s.incident.last_step;
   std::optional<Nanoseconds> out;
   for (const Finding& f : s.incident.findings)
-    if (last && f.outcome == Outcome::fired && f.start && (!out || *f.start < *out) &&
+    if (last && f.fired() && f.start && (!out || *f.start < *out) &&
         std::ranges::any_of(f.evidence, [&](const Evidence& e) {
           return e.member == last->member && e.line > last->line;
         }))
@@ -359,8 +358,7 @@ bool crashed_behind(const Setting& s, const Finding& f, const Finding& word) {
   if (f.start || kind_of(f) != CauseKind::crash) return false;
   bool any = false;
   for (const Finding& other : s.incident.findings) {
-    if (&other == &f || other.outcome != Outcome::fired || kind_of(other) != CauseKind::crash)
-      continue;
+    if (&other == &f || !other.fired() || kind_of(other) != CauseKind::crash) continue;
     const auto* line = std::get_if<LineFacts>(&other.facts);
     if (line == nullptr || line->speaker != Speaker::job) continue;
     if (!behind_in_log(word, other)) return false;
@@ -398,9 +396,8 @@ Why asked_to_stop_before(const Setting& s, const Finding& f, CauseKind kind) {
            (*asked.start <= *f.start && behind_in_log(asked, f));
   };
   for (const Finding& asked : s.incident.findings)
-    if (&asked != &f && asked.outcome == Outcome::fired && !asked.hearsay &&
-        kind_of(asked) == CauseKind::outside && asked.start &&
-        !asked_in_clean_up(s, asked, CauseKind::outside) &&
+    if (&asked != &f && asked.fired() && !asked.hearsay && kind_of(asked) == CauseKind::outside &&
+        asked.start && !asked_in_clean_up(s, asked, CauseKind::outside) &&
         !asked_long_before(s, asked, CauseKind::outside) && said_before(asked))
       return say(Phrase::after_it_was_asked_to_stop, asked.event_class);
   return std::nullopt;
@@ -569,12 +566,12 @@ Setting::Setting(const Case& c, const DecideParams& p)
       surroundings(c, p, moments.first_consequence),
       all_left_with_0(std::ranges::all_of(c.exits, [](const ExitFact& x) { return x.code == 0; })) {
   for (const Finding& f : c.findings)
-    if (f.outcome == Outcome::fired && out_of_gpu_memory(f) && f.hosts.size() > 1 &&
-        !moments.went_on(f) && (memory == nullptr || came_before(f, *memory)))
+    if (f.fired() && out_of_gpu_memory(f) && f.hosts.size() > 1 && !moments.went_on(f) &&
+        (memory == nullptr || came_before(f, *memory)))
       memory = &f;
   std::map<Host, std::vector<const Finding*>> of_one;
   for (const Finding& f : c.findings)
-    if (f.outcome == Outcome::fired && f.hosts.size() == 1) of_one[f.hosts.front()].push_back(&f);
+    if (f.fired() && f.hosts.size() == 1) of_one[f.hosts.front()].push_back(&f);
   for (const auto& [host, all] : of_one)
     for (const Finding* f : all)
       if (kind_of(*f) == CauseKind::environment && !f->leads_to.empty() &&

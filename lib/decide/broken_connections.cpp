@@ -30,7 +30,7 @@ bool may_be_address_of(const Host& address, const Host& host) {
 
 BrokenConnections::BrokenConnections(const Case& incident) : incident_(incident) {
   for (const Finding& f : incident.findings)
-    if (f.outcome == Outcome::fired || f.analysis == Analysis::root_diag) hear(f);
+    if (f.fired() || f.analysis == Analysis::root_diag) hear(f);
   for (const ExitFact& x : incident.exits) {
     const std::int64_t signal = signal_of(x.code);
     if (x.host && (signal == 9 || signal == 11)) ended_by_signal_.push_back(&x);

@@ -17,7 +17,7 @@ namespace {
 // Somebody waited for longer than he may: in a collective, for the store or at the meeting.
 bool gave_up(const Walk& w) {
   return timed_out(w) || std::ranges::any_of(w.incident.findings, [](const Finding& f) {
-           return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
+           return f.fired(Analysis::classify) &&
                   f.traits.has_any(
                       {Trait::store_unreached, Trait::store_lost, Trait::rendezvous_timeout});
          });
@@ -28,7 +28,7 @@ double waited_seconds(const Walk& w) {
   static const re2::RE2 kTimeout(R"(Timeout\(ms\)=(\d{3,9}))");
   double out = 0;
   for (const Finding& f : w.incident.findings)
-    if (std::int64_t ms = 0; f.outcome == Outcome::fired && f.traits.has(Trait::watchdog_timeout) &&
+    if (std::int64_t ms = 0; f.fired() && f.traits.has(Trait::watchdog_timeout) &&
                              re2::RE2::PartialMatch(message_of(f), kTimeout, &ms))
       out = std::max(out, static_cast<double>(ms) / 1e3);
   return out;
@@ -47,7 +47,7 @@ double worked_seconds(const Finding& work) {
 // Its own rank waited, too: it was done with that work.
 bool waited_itself(const Walk& w, const Finding& work) {
   return work.ranks.size() == 1 && std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-           return f.outcome == Outcome::fired && f.traits.has(Trait::watchdog_timeout) &&
+           return f.fired() && f.traits.has(Trait::watchdog_timeout) &&
                   contains(f.ranks, work.ranks.front());
          });
 }
@@ -56,7 +56,7 @@ bool waited_itself(const Walk& w, const Finding& work) {
 const Finding* only_silent(const Walk& w) {
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis != Analysis::silence || f.outcome != Outcome::fired) continue;
+    if (!f.fired(Analysis::silence)) continue;
     if (out != nullptr) return nullptr;
     out = &f;
   }
@@ -66,7 +66,7 @@ const Finding* only_silent(const Walk& w) {
 const Finding* unfinished_work(const Walk& w) {
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::unfinished_work) && !f.hearsay &&
+    if (f.fired() && f.traits.has(Trait::unfinished_work) && !f.hearsay &&
         !went_on(w.incident, w.params, f) && (out == nullptr || f.id < out->id))
       out = &f;
   return out;

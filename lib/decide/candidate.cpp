@@ -4,8 +4,7 @@
 namespace culprit::decide {
 
 std::optional<CauseKind> kind_of(const Finding& f) {
-  if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay)
-    return std::nullopt;
+  if (!f.fired(Analysis::classify) || f.hearsay) return std::nullopt;
   // A confirmation of a machine's fault stands for it when the fault itself left no line.
   const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical &&
                         f.scope == Scope::host_local;

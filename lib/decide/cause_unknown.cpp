@@ -15,8 +15,8 @@ namespace {
 bool machines_at_work(const Walk& w) {
   if (w.incident.last_iteration || w.incident.last_progress) return true;
   return std::ranges::any_of(w.incident.findings, [](const Finding& f) {
-    return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
-           f.role == Role::cascade && f.severity >= Severity::distributed &&
+    return f.fired(Analysis::classify) && f.role == Role::cascade &&
+           f.severity >= Severity::distributed &&
            !f.traits.has_any({Trait::rendezvous, Trait::rendezvous_timeout, Trait::store_unreached,
                               Trait::store_lost, Trait::launcher_failed, Trait::process_end,
                               Trait::nonzero_exit});
@@ -65,8 +65,7 @@ Answer not_enough_evidence(Walk& w) {
     const bool at_work = machines_at_work(w);
     v.action = at_work ? Action::checks : Action::investigate;
     for (const Finding& f : w.incident.findings)
-      if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != Symptom::none)
-        v.symptom = f.symptom;
+      if (f.fired() && f.role == Role::cascade && f.symptom != Symptom::none) v.symptom = f.symptom;
     v.summary = leads.empty() ? say(Phrase::crashed_no_cause) : say(Phrase::crashed_nothing_proven);
     if (leads.empty() && at_work) v.request = say(Phrase::request_stop_time_checks);
     ends_of_broken_links(w);
@@ -80,8 +79,7 @@ Answer not_enough_evidence(Walk& w) {
     v.summary = say(Phrase::trouble_without_cause);
   }
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start &&
-        (!v.start || *f.start < *v.start))
+    if (f.fired() && f.role == Role::cascade && f.start && (!v.start || *f.start < *v.start))
       v.start = f.start;
   quote_leads(w, leads);
   next(v, NextKind::collect,

@@ -62,8 +62,8 @@ const Finding* owner_by_own_link(const Walk& w, const Finding& diag) {
   const Finding* owner = nullptr;
   for (const Finding& f : w.incident.findings) {
     // Counters without a time may have grown at any: many of them on ports that carry no traffic.
-    if (f.outcome != Outcome::fired || kind_of(f) != CauseKind::network || !f.host || f.hearsay ||
-        !f.start || is_address(*f.host) || missing_it.count(*f.host) > 0)
+    if (!f.fired() || kind_of(f) != CauseKind::network || !f.host || f.hearsay || !f.start ||
+        is_address(*f.host) || missing_it.count(*f.host) > 0)
       continue;
     if (owner != nullptr && owner->host != f.host) return nullptr;
     owner = &f;
@@ -80,10 +80,9 @@ const Finding* port_went_bad(const Walk& w, const Finding& diag) {
   const auto& broke = diag.start ? diag.start : w.incident.last_progress;
   std::map<std::string, std::set<std::string>> counters;  // by port
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.analysis != Analysis::outliers ||
-        f.subject.kind != SubjectKind::nic || f.symptom != Symptom::infiniband_error ||
-        f.host != Host(diag.subject.id) || !f.start || !f.end || !broke ||
-        *f.start - f.uncertainty > *broke || *f.end + kLastReading < *broke)
+    if (!f.fired(Analysis::outliers) || f.subject.kind != SubjectKind::nic ||
+        f.symptom != Symptom::infiniband_error || f.host != Host(diag.subject.id) || !f.start ||
+        !f.end || !broke || *f.start - f.uncertainty > *broke || *f.end + kLastReading < *broke)
       continue;
     counters[f.subject.id].insert(f.event_class);
     if (counters[f.subject.id].size() == kLeastCounters) return &f;
@@ -165,9 +164,8 @@ bool process_ended_there(const Walk& w, const Finding& diag) {
 // connections, and is no more at fault than any that waits.
 bool gave_up_waiting(const Walk& w, const Finding& diag) {
   return diag.host && std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-           return f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
-                  f.role == Role::cascade && f.symptom == Symptom::job_hang && !f.hearsay &&
-                  f.host == diag.host &&
+           return f.fired(Analysis::classify) && f.role == Role::cascade &&
+                  f.symptom == Symptom::job_hang && !f.hearsay && f.host == diag.host &&
                   (!f.start || !diag.start ||
                    *f.start <= *diag.start + diag.uncertainty + w.params.order_slack);
          });
@@ -176,9 +174,8 @@ bool gave_up_waiting(const Walk& w, const Finding& diag) {
 // No rank ever reached the store of rank 0.
 bool never_connected(const Walk& w) {
   const auto fired = [&](Trait trait) {
-    return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-      return f.outcome == Outcome::fired && f.traits.has(trait);
-    });
+    return std::ranges::any_of(w.incident.findings,
+                               [&](const Finding& f) { return f.fired() && f.traits.has(trait); });
   };
   return fired(Trait::store_unreached) && !fired(Trait::store_lost) && !w.incident.last_iteration &&
          !w.incident.last_progress;
@@ -215,12 +212,11 @@ const Finding* platform_word(const Walk& w, const Finding& diag) {
     };
     if (diag.start) return near(diag.start);
     return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-      return f.outcome == Outcome::fired && near(f.start) &&
-             (f.role == Role::cascade || f.role == Role::teardown);
+      return f.fired() && near(f.start) && (f.role == Role::cascade || f.role == Role::teardown);
     });
   };
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.analysis == Analysis::classify && f.start &&
+    if (f.fired(Analysis::classify) && f.start &&
         f.traits.has_any({Trait::pods_evicted, Trait::node_drained, Trait::preempted}) &&
         follows(f))
       return &f;
@@ -233,8 +229,8 @@ const Finding* platform_word(const Walk& w, const Finding& diag) {
 static Text broken_as(const Walk& w, const Finding& diag) {
   const Finding* first = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
-        f.role == Role::cascade && f.symptom == Symptom::infiniband_error &&
+    if (f.fired(Analysis::classify) && f.role == Role::cascade &&
+        f.symptom == Symptom::infiniband_error &&
         std::ranges::any_of(f.hosts, [&](const Host& h) { return has(diag.hosts, h); }) &&
         (first == nullptr || (f.start && first->start && *f.start < *first->start)))
       first = &f;
@@ -293,7 +289,7 @@ Answer root_diag(Walk& w) {
     next(v, NextKind::collect, say(Phrase::collect_logs_of_host, diag->subject.id));
     return taken(diag->why);
   }
-  if (diag->outcome != Outcome::fired)
+  if (!diag->fired())
     return {diag->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                 : StepOutcome::not_enough_evidence,
             diag->why};
@@ -346,7 +342,7 @@ Answer silent_rank(Walk& w) {
   const Finding* none = nullptr;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::silence)
-      (f.outcome == Outcome::fired ? (void)silent.push_back(&f) : (void)(none = &f));
+      (f.fired() ? (void)silent.push_back(&f) : (void)(none = &f));
   if (silent.empty())
     return none == nullptr ? ruled_out(say(Phrase::no_rank_timed_out))
                            : Answer{StepOutcome::not_enough_evidence, none->why};
@@ -382,9 +378,8 @@ Answer distributed_errors(Walk& w) {
   std::vector<const Finding*> from;
   bool nameless = false;
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis != Analysis::classify || f.outcome != Outcome::fired ||
-        f.severity != Severity::distributed || f.role != Role::cascade ||
-        went_on(w.incident, w.params, f))
+    if (!f.fired(Analysis::classify) || f.severity != Severity::distributed ||
+        f.role != Role::cascade || went_on(w.incident, w.params, f))
       continue;
     from.push_back(&f);
     hosts.insert(f.hosts.begin(), f.hosts.end());
@@ -399,7 +394,7 @@ Answer distributed_errors(Walk& w) {
     return ruled_out(say(Phrase::hosts_report_distributed, hosts.size()));
   // Whoever was asked to stop reports no peer that it lost.
   if (std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-        return f.outcome == Outcome::fired && f.start &&
+        return f.fired() && f.start &&
                (f.cause == CauseKind::outside || f.traits.has(Trait::pods_evicted)) &&
                just_before(w, *f.start, from.front()->start);
       }))

@@ -42,7 +42,7 @@ bool second_source(const Case& incident, const Cause& c) {
   for (const Finding* f : c.findings) origins.insert(f->origin);
   if (origins.size() > 1) return true;
   return std::ranges::any_of(incident.findings, [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.host && c.hosts.size() < 3 &&
+    return f.fired() && f.host && c.hosts.size() < 3 &&
            (f.analysis == Analysis::hang || f.analysis == Analysis::root_diag) &&
            contains(c.hosts, *f.host);
   });
@@ -57,8 +57,7 @@ void add_signs_of_setting(const Case& incident, const Hypothesis& h, std::vector
   };
   bool waited_for = false, first_to_break = false;
   for (const Finding& f : incident.findings) {
-    waited_for = waited_for || (f.analysis == Analysis::hang && f.outcome == Outcome::fired &&
-                                f.host && has_it(*f.host));
+    waited_for = waited_for || (f.fired(Analysis::hang) && f.host && has_it(*f.host));
     first_to_break =
         first_to_break || (f.analysis == Analysis::root_diag && f.outcome != Outcome::ruled_out &&
                            f.hosts.size() == 1 && has_it(f.hosts.front()));
@@ -71,7 +70,7 @@ void add_signs_of_setting(const Case& incident, const Hypothesis& h, std::vector
 bool feeds_the_wait(const Case& incident, const Cause& c) {
   const Nanoseconds noticed = 2 * kMinute;
   return std::ranges::any_of(incident.findings, [&](const Finding& f) {
-    return f.analysis == Analysis::hang && f.outcome == Outcome::fired &&
+    return f.fired(Analysis::hang) &&
            (hang_of(f).wait == WaitKind::data || hang_of(f).state == "D") && c.start &&
            (!f.start || *c.start - c.uncertainty <= *f.start + noticed) &&
            std::ranges::any_of(c.findings, [](const Finding* one) {
@@ -86,7 +85,7 @@ std::vector<Sign> signs_of(const Case& incident, const FirstFailure& first, cons
   if (h.kind == StepId::root_diag) out.push_back(Sign::first_to_break);
   if (h.kind == StepId::stopped_rank || h.kind == StepId::stuck_group) {
     for (const Finding& f : incident.findings)
-      if (f.analysis == Analysis::hang && f.outcome == Outcome::fired && hang_of(f).waiting > 0) {
+      if (f.fired(Analysis::hang) && hang_of(f).waiting > 0) {
         out.push_back(Sign::waited_for);
         break;
       }
@@ -192,9 +191,8 @@ rules::Effects effects_of(const Walk& w) {
     out.set(static_cast<std::size_t>(effect), seen);
   };
   const auto fired = [&](Analysis analysis) {
-    return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-      return f.analysis == analysis && f.outcome == Outcome::fired;
-    });
+    return std::ranges::any_of(
+        w.incident.findings, [&](const Finding& f) { return f.analysis == analysis && f.fired(); });
   };
   const bool failed = !failure(w).empty();
   set(Effect::finished, ended_well(w) && !failed);

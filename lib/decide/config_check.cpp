@@ -15,7 +15,7 @@ namespace {
 std::set<Host> pointed_at(const Walk& w) {
   std::set<Host> out;
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis == Analysis::hang && f.outcome == Outcome::fired && f.host)
+    if (f.fired(Analysis::hang) && f.host)
       out.insert(*f.host);
     else if (f.analysis == Analysis::root_diag && f.outcome != Outcome::ruled_out &&
              f.hosts.size() == 1 && f.subject.kind == SubjectKind::host)
@@ -44,8 +44,7 @@ bool of_the_job(const Walk& w, const Finding& f) {
 // The first report of broken connections. Time-outs alone are a hang.
 const Finding* broken(const Walk& w) {
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-        f.role == Role::cascade && f.symptom != Symptom::job_hang &&
+    if (f.fired(Analysis::classify) && f.role == Role::cascade && f.symptom != Symptom::job_hang &&
         f.severity >= Severity::distributed)
       return &f;
   return nullptr;
@@ -54,8 +53,7 @@ const Finding* broken(const Walk& w) {
 // A hang in which each rank has entered the collective.
 bool stands_in_network(const Walk& w) {
   return std::ranges::any_of(w.incident.findings, [](const Finding& f) {
-    return f.analysis == Analysis::hang && f.outcome == Outcome::fired &&
-           hang_of(f).kind == StopKind::network;
+    return f.fired(Analysis::hang) && hang_of(f).kind == StopKind::network;
   });
 }
 
@@ -63,8 +61,8 @@ bool stands_in_network(const Walk& w) {
 std::set<Host> others_report(const Walk& w, const std::vector<const Finding*>& settings) {
   std::set<Host> reporters, odd;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-        f.role == Role::cascade && f.severity >= Severity::distributed)
+    if (f.fired(Analysis::classify) && f.role == Role::cascade &&
+        f.severity >= Severity::distributed)
       reporters.insert(f.hosts.begin(), f.hosts.end());
   for (const Finding* f : settings) odd.insert(f->hosts.begin(), f->hosts.end());
   if (odd.empty() || reporters.size() > w.params.few_reporters ||
@@ -100,9 +98,8 @@ void accuse(Walk& w, const std::vector<const Finding*>& settings, bool met) {
 const Finding* setting_none_survives(const Walk& w) {
   if (made_a_step(w)) return nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::drift && f.outcome == Outcome::fired &&
-        f.severity == Severity::critical && explains_communication(f) && !f.hosts.empty() &&
-        !std::get<SettingFacts>(f.facts).device && of_the_job(w, f))
+    if (f.fired(Analysis::drift) && f.severity == Severity::critical && explains_communication(f) &&
+        !f.hosts.empty() && !std::get<SettingFacts>(f.facts).device && of_the_job(w, f))
       return &f;  // what devices differ in may be one that the job does not use
   return nullptr;
 }
@@ -118,7 +115,7 @@ Answer config_check(Walk& w) {
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::drift) continue;
     compared = compared || f.outcome != Outcome::not_enough_evidence;
-    if (f.outcome != Outcome::fired) continue;
+    if (!f.fired()) continue;
     if (f.severity >= Severity::warning && explains_communication(f))
       from.push_back(&f);
     else

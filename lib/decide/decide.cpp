@@ -28,8 +28,7 @@ void tell_chain(Walk& w) {
         told.push_back(f);
   std::vector<const Finding*> effects;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-        (f.role == Role::cascade || f.role == Role::teardown))
+    if (f.fired(Analysis::classify) && (f.role == Role::cascade || f.role == Role::teardown))
       effects.push_back(&f);
   sort_rows(effects, [](const Finding* a, const Finding* b) {
     return std::tuple(!a->start.has_value(), a->start.value_or(0), a->role == Role::teardown) <

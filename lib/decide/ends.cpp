@@ -85,8 +85,8 @@ bool torn_down(const Walk& w, const ExitFact& x) {
 bool broke_before_closing(const Walk& w) {
   const Evidence& closing = *w.incident.closing;
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.role == Role::cascade &&
-           f.severity >= Severity::distributed && (f.start || !went_on(w.incident, w.params, f)) &&
+    return f.fired() && f.role == Role::cascade && f.severity >= Severity::distributed &&
+           (f.start || !went_on(w.incident, w.params, f)) &&
            std::ranges::any_of(f.evidence, [&](const Evidence& e) {
              return e.member == closing.member && e.line < closing.line;
            });
@@ -138,9 +138,9 @@ Text failure(const Walk& w, Unplaced unplaced) {
   const std::set<const Finding*> surroundings = surroundings_of(w, unplaced);
   bool trouble = false, communication = false;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.severity < Severity::distributed ||
-        f.analysis != Analysis::classify || f.role == Role::confirmation || counters_of_switch(f) ||
-        surroundings.count(&f) > 0 || f.symptom == Symptom::nan_value || survived(w.incident, f) ||
+    if (!f.fired() || f.severity < Severity::distributed || f.analysis != Analysis::classify ||
+        f.role == Role::confirmation || counters_of_switch(f) || surroundings.count(&f) > 0 ||
+        f.symptom == Symptom::nan_value || survived(w.incident, f) ||
         (f.role == Role::cascade && !f.start && went_on(w.incident, w.params, f)) ||
         (word != nullptr && ended_with(w, f, *word)) ||
         (f.cause == CauseKind::outside && before_this_run(w.incident.history, f)))
@@ -149,7 +149,7 @@ Text failure(const Walk& w, Unplaced unplaced) {
     communication = communication || f.role == Role::cascade;
   }
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::hang && f.outcome == Outcome::fired && !(zero && !stood_proven(f)))
+    if (f.fired(Analysis::hang) && !(zero && !stood_proven(f)))
       return say(Phrase::ranks_were_waiting);
   if (worst != 0) return say(Phrase::process_ended_with, worst);
   if (w.incident.recorded_failed) return say(Phrase::recorded_as_failed);
@@ -227,14 +227,13 @@ void remarks(Walk& w) {
         w.incident.last_iteration ? say(Phrase::and_got_to_iteration, *w.incident.last_iteration)
                                   : Text());
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::divergence && f.outcome == Outcome::fired)
+    if (f.fired(Analysis::divergence))
       w.verdict.summary += say(Phrase::loss_spike_remark, f.why);
     else if (held_up(f) && !f.hearsay)
       w.verdict.summary += say(Phrase::held_up_remark, inside(f.title), at(f.start));
   std::size_t told = 0;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host &&
-        !f.advice.empty() && told++ < 3)
+    if (f.fired() && f.severity == Severity::warning && f.host && !f.advice.empty() && told++ < 3)
       next(w.verdict, NextKind::plan,
            say(Phrase::when_idle, *f.host, Text(f.advice), f.event_class));
 }
@@ -255,8 +254,7 @@ Text lead(const Finding& f) {
 // Metrics of most machines go on for long behind the last step, and show no work.
 const Finding* stands_still(const Walk& w) {
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis != Analysis::stall || f.outcome != Outcome::fired || !f.start || !f.end)
-      continue;
+    if (!f.fired(Analysis::stall) || !f.start || !f.end) continue;
     // Idle GPUs are a sign where somebody dumped stacks; else the job may have ended, or evaluate.
     if (f.event_class == "stall/gpu_utilization" && undecided(w) == nullptr) continue;
     const Nanoseconds last = std::max(w.incident.last_progress.value_or(*f.start),
@@ -392,8 +390,8 @@ Answer gpu_throttled(Walk& w) {
   std::set<Host> hosts;
   std::vector<const Finding*> from;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.subject.kind == SubjectKind::gpu &&
-        f.severity == Severity::warning && f.role == Role::root &&
+    if (f.fired() && f.subject.kind == SubjectKind::gpu && f.severity == Severity::warning &&
+        f.role == Role::root &&
         (f.symptom == Symptom::mfu_decline || f.symptom == Symptom::thermal) && f.host) {
       hosts.insert(*f.host);
       from.push_back(&f);

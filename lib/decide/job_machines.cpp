@@ -11,8 +11,7 @@ namespace culprit::decide {
 JobMachines::JobMachines(const Case& incident, const DecideParams& params)
     : incident_(incident), params_(params) {
   for (const Finding& f : incident.findings)
-    if (f.outcome == Outcome::fired && gpu_fault(f) && on_other_gpu(f))
-      other_gpus_[*f.host].push_back(&f);
+    if (f.fired() && gpu_fault(f) && on_other_gpu(f)) other_gpus_[*f.host].push_back(&f);
 }
 
 bool JobMachines::serves_storage(const Host& host) const {

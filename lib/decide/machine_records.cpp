@@ -78,10 +78,10 @@ void tell_server_records(Walk& w) {
   const auto& servers = incident.storage_servers;
   const Finding* first = nullptr;
   for (const Finding& f : incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay && f.host &&
-        f.start && f.role == Role::root && f.severity >= Severity::warning &&
-        std::ranges::binary_search(servers, *f.host) && *f.start <= *moment + kAround &&
-        *f.start >= *moment - kBefore && (first == nullptr || *f.start < *first->start))
+    if (f.fired(Analysis::classify) && !f.hearsay && f.host && f.start && f.role == Role::root &&
+        f.severity >= Severity::warning && std::ranges::binary_search(servers, *f.host) &&
+        *f.start <= *moment + kAround && *f.start >= *moment - kBefore &&
+        (first == nullptr || *f.start < *first->start))
       first = &f;
   if (first == nullptr) return;
   target(v, {SubjectKind::storage, std::string(*first->host)}, confidence::kServiceSeenByMany,
@@ -102,8 +102,8 @@ void tell_shared_reason(Walk& w) {
   const auto head = std::ranges::find(findings, id, &Finding::id);
   if (head == findings.end() || head->cause != CauseKind::resource) return;
   const auto reason = std::ranges::find_if(findings, [&](const Finding& f) {
-    return f.outcome == Outcome::fired && !f.hearsay && f.cause == CauseKind::shared &&
-           f.role == Role::root && leads_to(f, head->event_class);
+    return f.fired() && !f.hearsay && f.cause == CauseKind::shared && f.role == Role::root &&
+           leads_to(f, head->event_class);
   });
   if (reason == findings.end()) return;
   target(v, reason->subject, reason->confidence, {reason->id});
@@ -133,7 +133,7 @@ void tell_machine_records(Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (explains(f, *host, slow) && f.start && !same_fault(f, *head))
       if (const auto zone = zone_between(*f.start, *v.start);
-          zone && (*zone == 0 ? f.outcome == Outcome::fired : !slow))
+          zone && (*zone == 0 ? f.fired() : !slow))
         found.emplace(std::tuple(*zone != 0, *f.start, f.event_class), Record{&f, *zone});
   Text records;
   std::set<std::string> told;
@@ -155,10 +155,10 @@ std::vector<const Finding*> odd_settings(const Walk& w, const std::optional<Host
   const std::vector<Target>& targets = w.verdict.targets;
   for (const Finding& f : w.incident.findings)
     if (const auto* setting = std::get_if<SettingFacts>(&f.facts);
-        setting != nullptr && f.outcome == Outcome::fired && setting->explains == explains &&
-        f.hosts.size() == 1 && (!host || f.hosts.front() == *host) &&
-        std::ranges::none_of(
-            targets, [&](const Target& t) { return std::ranges::count(t.because, f.id) > 0; }))
+        setting != nullptr && f.fired() && setting->explains == explains && f.hosts.size() == 1 &&
+        (!host || f.hosts.front() == *host) && std::ranges::none_of(targets, [&](const Target& t) {
+          return std::ranges::count(t.because, f.id) > 0;
+        }))
       out.push_back(&f);
   std::ranges::stable_sort(
       out, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });

@@ -11,7 +11,7 @@ namespace culprit::decide {
 Moments::Moments(const Case& incident, const DecideParams& params)
     : incident_(incident), params_(params) {
   for (const Finding& f : incident.findings)
-    if (f.outcome == Outcome::fired && f.host && f.start &&
+    if (f.fired() && f.host && f.start &&
         f.traits.has_any({Trait::node_drained, Trait::pods_evicted}))
       evictions_[*f.host].insert(*f.start);
   find_first_consequence();
@@ -26,12 +26,12 @@ constexpr Nanoseconds kStarted = 2 * kMinute;  // after somebody ended it, at th
 
 // Only a start can fail with it.
 bool of_a_start(const Finding& f) {
-  return f.outcome == Outcome::fired && !f.hearsay && f.traits.has(Trait::setup_only) &&
+  return f.fired() && !f.hearsay && f.traits.has(Trait::setup_only) &&
          f.severity == Severity::critical && f.start && kind_of(f) == CauseKind::environment;
 }
 
 bool ends_the_job(const Finding& f) {
-  return f.outcome == Outcome::fired && !f.hearsay && f.start && kind_of(f) == CauseKind::outside;
+  return f.fired() && !f.hearsay && f.start && kind_of(f) == CauseKind::outside;
 }
 
 }  // namespace
@@ -81,8 +81,8 @@ bool Moments::evicted_for(const Finding& f) const {
 // Noise of a healthy phase (a reset connection an hour before) does not count.
 void Moments::find_first_consequence() {
   for (const Finding& f : incident_.findings) {
-    if (f.outcome != Outcome::fired || !decide::consequence(f) || !f.start ||
-        f.analysis != Analysis::classify || f.subject.kind != SubjectKind::job || went_on(f))
+    if (!f.fired() || !decide::consequence(f) || !f.start || f.analysis != Analysis::classify ||
+        f.subject.kind != SubjectKind::job || went_on(f))
       continue;
     // The scheduler's word is a decision; what failed before it is another question (user_request).
     if (f.traits.has_any({Trait::scheduler_ended, Trait::time_limit, Trait::pods_evicted})) {
@@ -108,10 +108,10 @@ void Moments::find_undated_consequence() {
   const auto& last = incident_.last_step;
   if (!last || !incident_.last_progress) return;
   for (const Finding& f : incident_.findings)
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
-        f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
-        f.symptom != Symptom::job_hang && f.subject.kind == SubjectKind::job &&
-        !f.evidence.empty() && std::ranges::all_of(f.evidence, [&](const Evidence& e) {
+    if (f.fired() && f.role == Role::cascade && !f.start && f.analysis == Analysis::classify &&
+        f.severity >= Severity::distributed && f.symptom != Symptom::job_hang &&
+        f.subject.kind == SubjectKind::job && !f.evidence.empty() &&
+        std::ranges::all_of(f.evidence, [&](const Evidence& e) {
           return e.member == last->member && e.line > last->line;
         })) {
       noticed = *incident_.last_progress + incident_.step_time;

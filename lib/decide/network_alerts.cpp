@@ -70,7 +70,7 @@ bool only_by_its_moment(const Cause& c) {
 // A switch that failed, by its own word or its manager's, as the links did.
 std::string failed_switch(const Walk& w, const Cause& c) {
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.analysis == Analysis::classify && f.role == Role::root &&
+    if (f.fired(Analysis::classify) && f.role == Role::root &&
         f.subject.kind == SubjectKind::network_switch && f.start && c.start &&
         std::abs(*f.start - *c.start) <= w.params.same_moment + f.uncertainty)
       return f.subject.id;
@@ -89,12 +89,12 @@ Answer network_alerts(Walk& w) {
     return ruled_out(say(Phrase::link_came_back, *link->host));
   const Finding* diag = nullptr;
   for (const Finding& one : w.incident.findings)
-    if (one.analysis == Analysis::root_diag && one.outcome == Outcome::fired) diag = &one;
+    if (one.fired(Analysis::root_diag)) diag = &one;
   // Its own alert and connections of its own that broke are two sources; the others' connections
   // are a third opinion.
   const bool touched = std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
-    return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
-           one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
+    return one.fired(Analysis::classify) && one.role == Role::cascade &&
+           one.symptom == Symptom::infiniband_error &&
            std::ranges::any_of(one.hosts,
                                [&](const Host& host) { return contains(c->hosts, host); });
   });
@@ -108,8 +108,8 @@ Answer network_alerts(Walk& w) {
   // a host by.
   std::set<Host> hosts(c->hosts.begin(), c->hosts.end());
   for (const Finding& other : w.incident.findings)
-    if (other.outcome == Outcome::fired && other.event_class == f.event_class && other.start &&
-        c->start && std::abs(*other.start - *c->start) <= 30 * kSecond)
+    if (other.fired() && other.event_class == f.event_class && other.start && c->start &&
+        std::abs(*other.start - *c->start) <= 30 * kSecond)
       hosts.insert(other.hosts.begin(), other.hosts.end());
   if (shared_by(w, c->hosts.size()) || !switch_below_which_all(w, hosts).empty() ||
       all_at_once(*c)) {

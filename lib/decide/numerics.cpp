@@ -38,8 +38,7 @@ bool names_device(const Finding& diagnostic, const std::string& id) {
 // A rank there computed wrong numbers of its own, on that GPU where both tell which.
 bool own_numbers_wrong(const Walk& w, const Finding& diagnostic) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.traits.has(Trait::own_numbers) &&
-           f.host == diagnostic.host &&
+    return f.fired() && f.traits.has(Trait::own_numbers) && f.host == diagnostic.host &&
            (f.subject.kind != SubjectKind::gpu || names_device(diagnostic, f.subject.id));
   });
 }
@@ -50,8 +49,7 @@ const Finding* failed_diagnostic(const Walk& w) {
   const Finding *only = nullptr, *own = nullptr;
   bool several = false, several_own = false;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::diagnostic_failed) && f.host &&
-        !elsewhere(w, f)) {
+    if (f.fired() && f.traits.has(Trait::diagnostic_failed) && f.host && !elsewhere(w, f)) {
       several = several || (only != nullptr && only->host != f.host);
       only = &f;
       if (!own_numbers_wrong(w, f)) continue;
@@ -65,7 +63,7 @@ const Finding* failed_diagnostic(const Walk& w) {
 std::vector<const Finding*> wrong_numbers(const Walk& w) {
   std::vector<const Finding*> out;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && kind_of(f) == CauseKind::numerics) out.push_back(&f);
+    if (f.fired() && kind_of(f) == CauseKind::numerics) out.push_back(&f);
   return out;
 }
 
@@ -116,9 +114,7 @@ std::map<Subject, Repeated> repeated_steps(const Walk& w, Trait trait,
 
 const Finding* fired(const Walk& w, Trait trait) {
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
-        f.traits.has(trait))
-      return &f;
+    if (f.fired(Analysis::classify) && !f.hearsay && f.traits.has(trait)) return &f;
   return nullptr;
 }
 
@@ -285,9 +281,7 @@ Answer data_corruption(Walk& w) {
 
 const Finding* loss_that_stayed_high(const Walk& w) {
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::divergence && f.outcome == Outcome::fired &&
-        f.event_class == "loss_jumped")
-      return &f;
+    if (f.fired(Analysis::divergence) && f.event_class == "loss_jumped") return &f;
   return nullptr;
 }
 
@@ -321,8 +315,7 @@ Answer diverged(Walk& w) {
     return ruled_out(say(Phrase::computes_wrongly_somewhere));
   const auto diverging = [&](std::string_view event_class) {
     return std::ranges::find_if(w.incident.findings, [&](const Finding& f) {
-      return f.analysis == Analysis::divergence && f.outcome == Outcome::fired &&
-             f.event_class == event_class;
+      return f.fired(Analysis::divergence) && f.event_class == event_class;
     });
   };
   // What was done to the training explains more than how its loss went then.
@@ -417,8 +410,7 @@ static bool always_of_one(const Walk& w) {
 const Finding* came_back(const Walk& w) {
   if (fired(w, Trait::replicas_differ) != nullptr || always_of_one(w)) return nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::divergence && f.event_class == "nan_at_same_iteration" &&
-        f.outcome == Outcome::fired)
+    if (f.analysis == Analysis::divergence && f.event_class == "nan_at_same_iteration" && f.fired())
       return &f;
   return nullptr;
 }

@@ -33,8 +33,8 @@ bool known_machine(const Walk& w, const Host& host) {
 bool others_came(const Walk& w, const Host& host) {
   constexpr std::size_t kSeveral = 3;
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.traits.has(Trait::rendezvous_timeout) &&
-           f.hosts.size() >= kSeveral && !has(f.hosts, host);
+    return f.fired() && f.traits.has(Trait::rendezvous_timeout) && f.hosts.size() >= kSeveral &&
+           !has(f.hosts, host);
   });
 }
 
@@ -49,8 +49,8 @@ bool missing_for_one(const Walk& w, const Finding& f) {
   const auto here = std::ranges::count_if(
       w.incident.places, [&](const auto& place) { return place.second == f.hosts.front(); });
   const bool answers_otherwise = std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
-    return one.analysis == Analysis::drift && one.outcome == Outcome::fired &&
-           one.subject.id.starts_with("answer.") && one.hosts == f.hosts;
+    return one.fired(Analysis::drift) && one.subject.id.starts_with("answer.") &&
+           one.hosts == f.hosts;
   });
   return answers_otherwise && static_cast<std::size_t>(here) == f.ranks.size();
 }
@@ -119,8 +119,7 @@ Host wrong_clock(const Walk& w, const Finding& f) {
   if (!f.traits.has(Trait::clock_wrong) || f.scope != Scope::job_wide) return {};
   std::set<Host> hosts;
   for (const Finding& other : w.incident.findings)
-    if (other.outcome == Outcome::fired && other.traits.has(Trait::clock_wrong) &&
-        other.role == Role::confirmation)
+    if (other.fired() && other.traits.has(Trait::clock_wrong) && other.role == Role::confirmation)
       hosts.insert(other.hosts.begin(), other.hosts.end());
   return hosts.size() == 1 && w.incident.hosts > 1 ? *hosts.begin() : Host();
 }
@@ -142,8 +141,7 @@ const Finding* odd_setting(const Walk& w, const Finding& f) {
   const bool unmet = f.traits.has_any({Trait::rendezvous_timeout, Trait::store_unreached});
   const Finding* out = nullptr;
   for (const Finding& one : w.incident.findings) {
-    if (one.analysis != Analysis::drift || one.outcome != Outcome::fired ||
-        one.severity < Severity::warning || one.hosts.size() != 1 ||
+    if (!one.fired(Analysis::drift) || one.severity < Severity::warning || one.hosts.size() != 1 ||
         !((leads_to(one, f.event_class) && may_be_whose(w, f, one.hosts.front())) ||
           (unmet && explains_communication(one) && of_the_job(w, one.hosts.front()))))
       continue;
@@ -198,8 +196,7 @@ const ExitFact* first_bad_end(const Walk& w) {
 std::vector<std::string> findings_of(const Walk& w, const ExitFact& x) {
   std::vector<std::string> out;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.analysis != Analysis::classify ||
-        !f.traits.has(Trait::process_end) || out.size() >= 6)
+    if (!f.fired(Analysis::classify) || !f.traits.has(Trait::process_end) || out.size() >= 6)
       continue;
     const bool of_rank = x.rank && contains(f.ranks, *x.rank);
     const bool of_host = x.host && contains(f.hosts, *x.host);
@@ -249,7 +246,7 @@ const Finding* unknown_name(const Walk& w) {
     return nullptr;
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::name_lookup) && f.count >= 2 &&
+    if (f.fired() && f.traits.has(Trait::name_lookup) && f.count >= 2 &&
         (out == nullptr || f.count > out->count))
       out = &f;
   return out;
@@ -260,7 +257,7 @@ Answer name_not_found(Walk& w, const Finding& f) {
   act(v, Action::repair, Precision::exact, f.symptom, f.start);
   std::set<Host> hosts;
   for (const Finding& one : w.incident.findings)
-    if (one.outcome == Outcome::fired && one.event_class == f.event_class)
+    if (one.fired() && one.event_class == f.event_class)
       hosts.insert(one.hosts.begin(), one.hosts.end());
   const bool alone = hosts.size() == 1 && w.incident.hosts_with_output > 1;
   target(v, {SubjectKind::config, alone ? *hosts.begin() + ": " + f.event_class : f.event_class},
@@ -439,8 +436,8 @@ std::optional<Alert> keeps_failing(const Walk& w) {
     return std::nullopt;
   if (!w.incident.of_job(*f.host) || has(w.incident.storage_servers, *f.host)) return std::nullopt;
   const bool broke_here = std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
-    return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
-           one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
+    return one.fired(Analysis::classify) && one.role == Role::cascade &&
+           one.symptom == Symptom::infiniband_error &&
            (line_of(one).peer.value_or("") == *f.host || contains(one.hosts, *f.host));
   });
   if (!broke_here) return std::nullopt;

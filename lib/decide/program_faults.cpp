@@ -19,8 +19,8 @@ namespace {
 // The setting in which the GPUs of that host differ from all others; nullptr: none.
 const Finding* other_gpus_of(const Walk& w, const Host& host) {
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::drift && f.outcome == Outcome::fired &&
-        f.hosts == std::vector<Host>{host} && f.subject.id.starts_with("gpu.product"))
+    if (f.fired(Analysis::drift) && f.hosts == std::vector<Host>{host} &&
+        f.subject.id.starts_with("gpu.product"))
       return &f;
   return nullptr;
 }
@@ -182,8 +182,8 @@ static std::set<std::string> gpus_of_several_ranks(const Walk& w) {
     if (ranks.count(rank) > 0) hosts.insert(host);
   for (const Finding& f : w.incident.findings) {
     if (f.hearsay || (!hosts.empty() && f.host && hosts.count(*f.host) == 0)) continue;
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::access_fault) &&
-        f.subject.kind == SubjectKind::gpu && f.host)
+    if (f.fired() && f.traits.has(Trait::access_fault) && f.subject.kind == SubjectKind::gpu &&
+        f.host)
       out.insert(f.subject.id);
   }
   if (ranks.size() < 2 || ranks.size() < out.size()) out.clear();
@@ -321,8 +321,8 @@ Answer illegal_access(Walk& w) {
 // What others report that ends processes in this way, a node that is gone; else the crash itself.
 static const Finding& because_of(const Walk& w, const Finding& crash) {
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
-        f.role == Role::cascade && leads_to(f, crash.event_class) && line_of(f).peer)
+    if (f.fired(Analysis::classify) && !f.hearsay && f.role == Role::cascade &&
+        leads_to(f, crash.event_class) && line_of(f).peer)
       return f;
   return crash;
 }
@@ -338,8 +338,8 @@ Answer process_crash(Walk& w) {
   // The same crash in processes on other machines, also of other attempts.
   std::set<Host> hosts;
   for (const Finding& one : w.incident.findings)
-    if (one.analysis == Analysis::classify && one.outcome == Outcome::fired && !one.hearsay &&
-        one.event_class == f.event_class && one.role == Role::root &&
+    if (one.fired(Analysis::classify) && !one.hearsay && one.event_class == f.event_class &&
+        one.role == Role::root &&
         !one.traits.has(Trait::not_of_host))  // others tell of it, each from where it runs
       hosts.insert(one.hosts.begin(), one.hosts.end());
   if (hosts.size() >= 2) {

@@ -72,8 +72,7 @@ const Finding* growth_before(const Case& c, const Cause& cause, const Finding& f
            (*growth.start < *cause.start && *cause.start < *growth.end + kHour);
   };
   for (const Finding& one : c.findings)
-    if (one.analysis == Analysis::growth && one.outcome == Outcome::fired && led_to_it(one))
-      return &one;
+    if (one.fired(Analysis::growth) && led_to_it(one)) return &one;
   return nullptr;
 }
 
@@ -99,7 +98,7 @@ Host where_full(const Walk& w, const Cause& cause, const Finding& lack) {
   const std::string message = message_of(lack);
   std::set<Host> hosts;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || !f.traits.has(Trait::file_system_full)) continue;
+    if (!f.fired() || !f.traits.has(Trait::file_system_full)) continue;
     for (const Evidence& e : f.evidence) {
       const std::size_t at = e.excerpt.rfind(" /");
       if (at == std::string::npos) continue;
@@ -195,9 +194,8 @@ Answer resources(Walk& w) {
   // What ran out on one machine now and on another before is what the job needs of each.
   const bool elsewhere =
       of_host != nullptr && std::ranges::any_of(w.incident.findings, [&](const Finding& one) {
-        return one.event_class == f.event_class && one.analysis == Analysis::classify &&
-               one.outcome == Outcome::fired && !one.hearsay && one.host &&
-               *one.host != *of_host->host &&
+        return one.event_class == f.event_class && one.fired(Analysis::classify) && !one.hearsay &&
+               one.host && *one.host != *of_host->host &&
                (one.origin == Origin::any || line_of(one).names_trainer) &&
                w.incident.of_job(*one.host);
       });

@@ -52,9 +52,8 @@ Effects effects_asked(const Walk& w) {
                               : w.incident.last_iteration.value_or(0) > 0;
   if (w.best(CauseKind::environment) != nullptr && !began) return {"start"};
   if (v.symptom != Symptom::mfu_decline) return {};
-  const bool saves = std::ranges::any_of(w.incident.findings, [](const Finding& f) {
-    return f.analysis == Analysis::saves && f.outcome == Outcome::fired;
-  });
+  const bool saves = std::ranges::any_of(w.incident.findings,
+                                         [](const Finding& f) { return f.fired(Analysis::saves); });
   const Finding* slow = lasting_slowness(w);
   if (slow == nullptr) return saves ? Effects{"checkpoint"} : Effects{};
   const std::string& grown = slow_of(*slow).grown;

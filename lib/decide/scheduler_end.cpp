@@ -95,9 +95,8 @@ bool aborted(const Walk& w) { return std::ranges::any_of(w.incident.exits, ended
 
 // What of the job's communication failed, as its processes tell it.
 bool communication_failed(const Finding& f) {
-  return f.outcome == Outcome::fired && f.role == Role::cascade &&
-         f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
-         f.symptom != Symptom::job_hang;
+  return f.fired() && f.role == Role::cascade && f.analysis == Analysis::classify &&
+         f.severity >= Severity::distributed && f.symptom != Symptom::job_hang;
 }
 
 // The scheduler's word and when it was said, for what may speak against it.
@@ -159,10 +158,9 @@ std::optional<Text> when_true(bool holds, Phrase phrase) {
 
 // One finding that fired speaks against it.
 std::optional<Text> when_any(const Walk& w, Phrase phrase, auto fits) {
-  return when_true(
-      std::ranges::any_of(w.incident.findings,
-                          [&](const Finding& f) { return f.outcome == Outcome::fired && fits(f); }),
-      phrase);
+  return when_true(std::ranges::any_of(w.incident.findings,
+                                       [&](const Finding& f) { return f.fired() && fits(f); }),
+                   phrase);
 }
 
 constexpr AgainstWord kAgainstWord[] = {

@@ -72,8 +72,7 @@ Text steps_longer(const Finding& slow) {
 std::optional<Answer> slow_by_neighbour(Walk& w) {
   std::vector<const Finding*> busy;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::beside_job) && !f.hearsay &&
-        f.hosts.size() == 1)
+    if (f.fired() && f.traits.has(Trait::beside_job) && !f.hearsay && f.hosts.size() == 1)
       busy.push_back(&f);
   const auto same = [&](const Finding* f) { return f->hosts == busy.front()->hosts; };
   if (busy.empty() || !std::ranges::all_of(busy, same) || ended_well(w)) return std::nullopt;
@@ -81,8 +80,7 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
   if (!w.incident.of_job(host)) return std::nullopt;
   const Finding* steps = nullptr;
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis != Analysis::slow || f.outcome != Outcome::fired || slow_of(f).transient)
-      continue;
+    if (!f.fired(Analysis::slow) || slow_of(f).transient) continue;
     if (f.subject.kind == SubjectKind::job || !f.host) continue;
     if (*f.host != host) return std::nullopt;
     if (steps == nullptr) steps = &f;
@@ -106,7 +104,7 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
 
 // Steps that follow it show that it was over, not that it was not.
 bool held_up(const Finding& f) {
-  return f.traits.has(Trait::held_up) && (f.outcome == Outcome::fired || line_of(f).steps_after);
+  return f.traits.has(Trait::held_up) && (f.fired() || line_of(f).steps_after);
 }
 
 std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow) {
@@ -132,8 +130,8 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
   const Finding* reason = nullptr;
   for (const Finding& f : w.incident.findings)
     if (!f.hearsay && (!named || (f.traits.has(Trait::unequal_work) && !held_down)) &&
-        (held_up_then(f) || (from_start && f.traits.has(Trait::slows_all) &&
-                             (f.outcome == Outcome::fired || line_of(f).steps_after))) &&
+        (held_up_then(f) ||
+         (from_start && f.traits.has(Trait::slows_all) && (f.fired() || line_of(f).steps_after))) &&
         (reason == nullptr || f.count > reason->count))
       reason = &f;
   if (reason == nullptr) return std::nullopt;
@@ -155,8 +153,7 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
 
 // A metric of storage or network that was worse for just this stretch.
 bool measured_with(const Finding& f, const Finding& slow) {
-  return f.analysis == Analysis::shared_change && f.outcome == Outcome::fired &&
-         f.start == slow.start;
+  return f.fired(Analysis::shared_change) && f.start == slow.start;
 }
 
 // What it is a metric of, as the subject of a sentence.
@@ -181,8 +178,8 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
     // What a switch shows when it is asked: its counters, and what stays so until it is mended.
     const bool counted = counters_of_switch(f) || (!f.start && f.traits.has(Trait::lasting) &&
                                                    f.subject.kind == SubjectKind::network_switch);
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
-        f.role != Role::teardown && f.severity >= Severity::warning &&
+    if (f.fired(Analysis::classify) && !f.hearsay && f.role != Role::teardown &&
+        f.severity >= Severity::warning &&
         ((rules::made_longer_by(part, f.symptom) &&
           (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && slow.start &&
                        slow.end && came_with(w, f, slow)))) ||

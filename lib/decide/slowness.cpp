@@ -125,7 +125,7 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
 std::vector<const Finding*> slower_settings(const Walk& w) {
   std::vector<const Finding*> out, said;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.hosts.empty()) continue;
+    if (!f.fired() || f.hosts.empty()) continue;
     if (const auto* setting = std::get_if<SettingFacts>(&f.facts); setting != nullptr)
       if (setting->slows) out.push_back(&f);
     if (f.analysis == Analysis::classify && f.traits.has(Trait::below_rate) && f.hosts.size() == 1)
@@ -162,7 +162,7 @@ struct Agreement {
 Agreement agreement(const Walk& w, const Host& host, bool trains_down) {
   Agreement out;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired) continue;
+    if (!f.fired()) continue;
     const bool own =
         f.host == host || contains(f.hosts, host) || f.subject.id.rfind(host + "/", 0) == 0;
     if (f.analysis == Analysis::outliers && own && out.because.size() < 4)
@@ -267,10 +267,10 @@ std::optional<Answer> slow_setting(Walk& w) {
 std::optional<Answer> slow_requests(Walk& w) {
   std::vector<const Finding*> slow;
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired && !slow_of(f).transient &&
+    if (f.fired(Analysis::slow) && !slow_of(f).transient &&
         (f.subject.kind != SubjectKind::job || slow_of(f).over))
       return std::nullopt;
-    if (f.event_class == "slow_requests" && f.outcome == Outcome::fired) slow.push_back(&f);
+    if (f.event_class == "slow_requests" && f.fired()) slow.push_back(&f);
   }
   if (slow.empty() || ended_well(w)) return std::nullopt;
   std::set<Host> all, common(slow.front()->hosts.begin(), slow.front()->hosts.end());
@@ -319,9 +319,8 @@ const Finding* trouble_with_saves(const Walk& w, const Finding& saves) {
 
 // Only the saves of checkpoints became longer: what they are written to is slow.
 std::optional<Answer> slow_saves(Walk& w) {
-  const auto saves = std::ranges::find_if(w.incident.findings, [](const Finding& f) {
-    return f.analysis == Analysis::saves && f.outcome == Outcome::fired;
-  });
+  const auto saves = std::ranges::find_if(
+      w.incident.findings, [](const Finding& f) { return f.fired(Analysis::saves); });
   if (saves == w.incident.findings.end() || ended_well(w)) return std::nullopt;
   Verdict& v = w.verdict;
   if (slow_of(*saves).grown.empty()) {
@@ -335,8 +334,8 @@ std::optional<Answer> slow_saves(Walk& w) {
   // That a job saves often is no fault of the server, unless it tells of one.
   const bool often = slow_of(*saves).share > 0;
   const auto tells_of_trouble = [&](const Finding& f) {
-    return f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
-           f.severity >= Severity::warning && f.host == servers.front();
+    return f.fired(Analysis::classify) && f.severity >= Severity::warning &&
+           f.host == servers.front();
   };
   const bool named =
       servers.size() == 1 && (!often || std::ranges::any_of(w.incident.findings, tells_of_trouble));
@@ -416,7 +415,7 @@ Answer slow_in_rhythm(Walk& w, const Finding& f) {
 std::vector<const Finding*> slow_stretches(const Walk& w) {
   std::vector<const Finding*> out;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired) out.push_back(&f);
+    if (f.fired(Analysis::slow)) out.push_back(&f);
   sort_rows(out, [](const Finding* a, const Finding* b) {
     return slow_of(*a).cost_s > slow_of(*b).cost_s;
   });
@@ -431,12 +430,11 @@ const Finding* slow_until_word(const Walk& w, const Finding& word) {
       (w.best() != nullptr && w.best()->kind != CauseKind::outside))
     return nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start &&
-        *f.start < *word.start - kBefore)
+    if (f.fired() && f.role == Role::cascade && f.start && *f.start < *word.start - kBefore)
       return nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::slow && f.outcome == Outcome::fired && f.end && !slow_of(f).over &&
-        !slow_of(f).transient && *word.start > *f.end - kBefore && *word.start < *f.end + kAfter)
+    if (f.fired(Analysis::slow) && f.end && !slow_of(f).over && !slow_of(f).transient &&
+        *word.start > *f.end - kBefore && *word.start < *f.end + kAfter)
       return &f;
   return nullptr;
 }

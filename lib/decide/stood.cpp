@@ -21,8 +21,8 @@ Nanoseconds longest_without_step(const Walk& w) {
 bool by_own_clock(const Walk& w, Nanoseconds moment) {
   const auto& last = w.incident.last_step;
   return last && std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-           return f.outcome == Outcome::fired && f.start && !scheduler_word(f) &&
-                  f.origin == Origin::any && std::abs(*f.start - moment) < kMinute &&
+           return f.fired() && f.start && !scheduler_word(f) && f.origin == Origin::any &&
+                  std::abs(*f.start - moment) < kMinute &&
                   std::ranges::any_of(f.evidence,
                                       [&](const Evidence& e) { return e.member == last->member; });
          });

@@ -30,7 +30,7 @@ Surroundings::Surroundings(const Case& incident, const DecideParams& params,
                            const std::optional<Nanoseconds>& consequence)
     : incident_(incident), params_(params) {
   for (const Finding& f : incident.findings) {
-    if (f.outcome != Outcome::fired || f.hearsay) continue;
+    if (!f.fired() || f.hearsay) continue;
     failed_ = failed_ || f.analysis == Analysis::hang || f.role == Role::cascade;
     const LineFacts* line = lines_of(f);
     if (line == nullptr || line->speaker != Speaker::job || f.severity < Severity::distributed)
@@ -56,8 +56,8 @@ void Surroundings::find_failure(const std::optional<Nanoseconds>& consequence) {
   std::optional<Nanoseconds> sign = consequence;
   for (const Finding& f : incident_.findings)
     if (const LineFacts* line = lines_of(f);
-        line != nullptr && line->speaker == Speaker::job && f.start &&
-        f.outcome == Outcome::fired && f.role == Role::root && f.severity == Severity::critical &&
+        line != nullptr && line->speaker == Speaker::job && f.start && f.fired() &&
+        f.role == Role::root && f.severity == Severity::critical &&
         (!progress || *f.start + f.uncertainty >= *progress) && (!sign || *f.start < *sign))
       sign = f.start;
   for (const ExitFact& x : incident_.exits)
@@ -92,8 +92,7 @@ void Surroundings::count_rates() {
     rate.scattered = scattered(rate.times);
   }
   for (const Finding& f : incident_.findings)
-    if (failure_ && f.outcome == Outcome::fired && !f.hearsay && of_machine(f) &&
-        inside_failure(f) > 0)
+    if (failure_ && f.fired() && !f.hearsay && of_machine(f) && inside_failure(f) > 0)
       for (const Severity below :
            {Severity::info, Severity::warning, Severity::distributed, Severity::critical})
         if (below <= f.severity) fitting_.insert({f.symptom, f.role, below});

@@ -22,7 +22,7 @@ constexpr double kStalledByKernel = 0.5;
 std::vector<const Finding*> suspects(const Walk& w) {
   std::vector<const Finding*> out;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::hang && f.outcome == Outcome::fired) out.push_back(&f);
+    if (f.fired(Analysis::hang)) out.push_back(&f);
   return out;
 }
 
@@ -235,8 +235,7 @@ Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const
   // Who waited has given up, or somebody ended it.
   const bool over =
       !w.incident.exits.empty() || std::ranges::any_of(w.incident.findings, [](const Finding& one) {
-        return one.outcome == Outcome::fired &&
-               (one.role == Role::cascade || one.role == Role::teardown);
+        return one.fired() && (one.role == Role::cascade || one.role == Role::teardown);
       });
   v.action = !held(f) ? Action::isolate : over ? Action::reattempt : Action::repair;
   by_state(v, f);
@@ -308,8 +307,8 @@ const Finding* kernel_of_machine(const Walk& w, const Host& host) {
   const Finding* out = nullptr;
   std::map<std::string, std::set<Host>> hosts;  // by class
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay ||
-        f.origin != Origin::kernel || f.severity != Severity::critical || !while_it_stood(w, f))
+    if (!f.fired(Analysis::classify) || f.hearsay || f.origin != Origin::kernel ||
+        f.severity != Severity::critical || !while_it_stood(w, f))
       continue;
     hosts[f.event_class].insert(f.hosts.begin(), f.hosts.end());
     if (f.host == host && (out == nullptr || (f.start && (!out->start || *f.start < *out->start))))
@@ -346,9 +345,9 @@ static const Finding* reported_itself(const Walk& w, const std::vector<const Fin
     return nullptr;
   const Rank rank = sure.front()->ranks.front();
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && !f.hearsay &&
-        f.role == Role::root && f.severity == Severity::critical &&
-        line_of(f).speaker == Speaker::job && contains(f.ranks, rank))
+    if (f.fired(Analysis::classify) && !f.hearsay && f.role == Role::root &&
+        f.severity == Severity::critical && line_of(f).speaker == Speaker::job &&
+        contains(f.ranks, rank))
       return &f;
   return nullptr;
 }
@@ -419,8 +418,7 @@ Text others_like(const std::vector<const Finding*>& all) {
 std::vector<const Finding*> odd_ends(const Walk& w, const std::set<Host>& hosts) {
   std::map<std::string, const Finding*> out;
   for (const Finding& f : w.incident.findings) {
-    if (f.analysis != Analysis::outliers || f.outcome != Outcome::fired || !f.host ||
-        hosts.count(*f.host) == 0 ||
+    if (!f.fired(Analysis::outliers) || !f.host || hosts.count(*f.host) == 0 ||
         (f.event_class.rfind("network/", 0) != 0 && f.event_class.rfind("nic/", 0) != 0))
       continue;
     if (f.end && w.incident.last_progress && *f.end < *w.incident.last_progress)
@@ -560,9 +558,8 @@ Answer stuck_group(Walk& w) {
   if (kind_is(f, StopKind::no_dump)) {
     // A group says less than the rank that its members did not hear of.
     if (std::ranges::none_of(all, [](const Finding* s) { return rank_alone(*s); }) &&
-        std::ranges::any_of(w.incident.findings, [](const Finding& s) {
-          return s.analysis == Analysis::silence && s.outcome == Outcome::fired;
-        }))
+        std::ranges::any_of(w.incident.findings,
+                            [](const Finding& s) { return s.fired(Analysis::silence); }))
       return not_enough(f.why);
     act(v, Action::investigate, all.size() == 1 ? Precision::exact : Precision::candidates);
     std::vector<Text> names;

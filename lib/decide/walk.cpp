@@ -114,7 +114,7 @@ namespace {
 bool spoken_of(const Walk& w, const std::string& name) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
     const auto* line = std::get_if<LineFacts>(&f.facts);
-    return f.outcome == Outcome::fired &&
+    return f.fired() &&
            (f.subject.id == name || (line != nullptr && line->peer && contains(*line->peer, name)));
   });
 }
@@ -149,15 +149,14 @@ std::string switch_below_which_all(const Walk& w, const std::set<Host>& hosts) {
 }
 
 bool scheduler_word(const Finding& f) {
-  return f.outcome == Outcome::fired && f.traits.has_any({Trait::time_limit, Trait::scheduler_ended,
-                                                          Trait::pods_evicted, Trait::preempted});
+  return f.fired() && f.traits.has_any({Trait::time_limit, Trait::scheduler_ended,
+                                        Trait::pods_evicted, Trait::preempted});
 }
 
 bool timed_out(const Walk& w) {
   bool terminated = false, broke = false;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.analysis != Analysis::classify || f.role != Role::cascade)
-      continue;
+    if (!f.fired(Analysis::classify) || f.role != Role::cascade) continue;
     if (f.symptom == Symptom::job_hang && !f.traits.has(Trait::watchdog_stop)) return true;
     terminated = terminated || f.traits.has(Trait::watchdog_stop);
     broke = broke || (f.symptom != Symptom::job_hang && f.severity >= Severity::distributed);
@@ -201,7 +200,7 @@ bool after_closing(const Walk& w, const Finding& f) {
 
 bool after_effects(const Walk& w) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.role == Role::cascade && f.origin != Origin::kernel &&
+    return f.fired() && f.role == Role::cascade && f.origin != Origin::kernel &&
            !after_closing(w, f);
   });
 }

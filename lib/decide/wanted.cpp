@@ -70,8 +70,7 @@ class Asking {
   explicit Asking(Walk& w) : w_(w), c_(w.incident), holds_(w.incident.holds) {
     for (const Target& t : w.verdict.targets) see_target(t.subject);
     for (const Finding& f : c_.findings)
-      if (f.outcome == Outcome::fired && f.analysis == Analysis::classify &&
-          f.role == Role::cascade) {
+      if (f.fired(Analysis::classify) && f.role == Role::cascade) {
         if (!first_ || (f.start && (!first_->start || *f.start < *first_->start))) first_ = &f;
       }
     if (suspects_.empty() && first_ != nullptr) {

@@ -47,8 +47,8 @@ bool node_of_any_job(const Case& incident, const Finding& f) {
 // Only the job's own processes print it.
 bool error_of_program(const Finding& f) {
   const auto* line = std::get_if<LineFacts>(&f.facts);
-  return f.outcome == Outcome::fired && f.cause == CauseKind::program && f.origin == Origin::any &&
-         line != nullptr && line->speaker == Speaker::job;
+  return f.fired() && f.cause == CauseKind::program && f.origin == Origin::any && line != nullptr &&
+         line->speaker == Speaker::job;
 }
 
 // What nobody had missed for longer than any time-out is another matter.
@@ -74,7 +74,7 @@ Witnesses::Witnesses(const Case& incident, const BrokenConnections& broken)
       if (!broke->most.empty()) note_witness(Host(broke->most), f);
       for (const Host& host : broke->alerted) note_witness(host, f);
     }
-    if (f.outcome == Outcome::fired) collect(f);
+    if (f.fired()) collect(f);
   }
   for (const ExitFact& x : incident.exits) {
     const std::int64_t signal = signal_of(x.code);
@@ -160,7 +160,7 @@ bool Witnesses::corroborate(const Finding& f, CauseKind kind) const {
 bool Witnesses::links_break_everywhere() const {
   std::set<Host> reporters;
   for (const Finding& f : incident_.findings) {
-    if (f.outcome != Outcome::fired) continue;
+    if (!f.fired()) continue;
     if (f.analysis == Analysis::root_diag) return false;
     if (f.analysis == Analysis::classify && f.role == Role::cascade &&
         f.symptom == Symptom::infiniband_error)
@@ -197,7 +197,7 @@ bool Witnesses::took_away(const Finding& f) const {
 bool Witnesses::alone_with(const Finding& f, const Finding& lost) const {
   return incident_.holds.kernel_logs.size() > 1 &&
          std::ranges::none_of(incident_.findings, [&](const Finding& other) {
-           return other.outcome == Outcome::fired && other.host && other.host != f.host &&
+           return other.fired() && other.host && other.host != f.host &&
                   leads_to(other, lost.event_class);
          });
 }
@@ -210,9 +210,9 @@ bool Witnesses::felt_by_others(const Finding& f) const {
   if (!f.start || !gpu_fault(f)) return false;
   std::set<Host> others;
   for (const Finding& other : incident_.findings)
-    if (other.outcome == Outcome::fired && other.origin == Origin::kernel && other.host &&
-        other.host != f.host && other.start && other.traits.has(Trait::gpu_xid) &&
-        *other.start >= *f.start && *other.start <= *f.start + kSoon)
+    if (other.fired() && other.origin == Origin::kernel && other.host && other.host != f.host &&
+        other.start && other.traits.has(Trait::gpu_xid) && *other.start >= *f.start &&
+        *other.start <= *f.start + kSoon)
       others.insert(*other.host);
   return others.size() >= kLeastHosts;
 }

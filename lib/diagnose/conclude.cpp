@@ -214,9 +214,8 @@ std::vector<Text> notes_of(const store::Database& db, const Resolved& resolved) 
 
 // No rule found anything: what the log said last is all there is.
 bool nothing_known(const std::vector<Finding>& findings) {
-  return std::ranges::none_of(findings, [](const Finding& f) {
-    return f.analysis == Analysis::classify && f.outcome == Outcome::fired;
-  });
+  return std::ranges::none_of(findings,
+                              [](const Finding& f) { return f.fired(Analysis::classify); });
 }
 
 }  // namespace
@@ -277,9 +276,7 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
 
 bool fails(Action action, std::span<const Finding> findings, Severity level) {
   if (action == Action::none) return false;
-  const auto severe = [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.severity >= level;
-  };
+  const auto severe = [&](const Finding& f) { return f.fired() && f.severity >= level; };
   return std::ranges::any_of(findings, severe) || action != Action::mitigate;
 }
 

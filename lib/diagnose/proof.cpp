@@ -228,7 +228,7 @@ struct Prover::Impl {
       because.insert(t.because.begin(), t.because.end());
     for (const bool all : {false, true}) {
       for (const Finding& f : whole.findings)
-        if (all ? f.outcome == Outcome::fired : because.count(f.id) != 0)
+        if (all ? f.fired() : because.count(f.id) != 0)
           for (const Evidence& e : f.evidence) take(e.member, e.offset, e.length);
       keep();
     }

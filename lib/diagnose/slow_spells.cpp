@@ -52,7 +52,7 @@ SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& inc
   SlowSpells out;
   for (const Finding& f : findings) {
     if (f.analysis != Analysis::slow) continue;
-    if (f.outcome != Outcome::fired) {
+    if (!f.fired()) {
       out.why = f.why;
       continue;
     }

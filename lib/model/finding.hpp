@@ -82,6 +82,9 @@ struct Finding {
   std::vector<Alert> alerts;  // of a class that can be taken back, in order
   bool hearsay = false;       // a program's output quotes it: it accuses nobody
   bool transient = false;     // taken back each time, and below its tolerance
+
+  bool fired() const { return outcome == Outcome::fired; }
+  bool fired(Analysis by) const { return analysis == by && fired(); }
 };
 
 // Facts and figures of a finding as words, by name: what reports, database and `show` print of

@@ -70,7 +70,7 @@ RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const F
   std::set<std::string> grounds;
   for (const Target& t : verdict.targets) grounds.insert(t.because.begin(), t.because.end());
   for (const Finding& f : findings) {
-    if (f.outcome != Outcome::fired) continue;
+    if (!f.fired()) continue;
     const RankState state = state_of(f, grounds.count(f.id) != 0);
     for (const Rank r : f.ranks) mark(states, r, state);
     if (f.subject.kind == SubjectKind::rank)

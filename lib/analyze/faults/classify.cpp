@@ -473,8 +473,7 @@ void restarts_of_several(std::vector<Finding>& findings) {
   constexpr Nanoseconds kTogether = 10 * kMinute;
   std::vector<Finding*> restarts;
   for (Finding& f : findings)
-    if (f.outcome == Outcome::fired && f.traits.has(Trait::restarted) && f.end)
-      restarts.push_back(&f);
+    if (f.fired() && f.traits.has(Trait::restarted) && f.end) restarts.push_back(&f);
   for (Finding* f : restarts) {
     std::set<Host> together;
     for (const Finding* other : restarts)
@@ -506,8 +505,8 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
   restarts_of_several(out);
   sort_rows(out, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& f) {
-      return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity),
-                        -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0), f.id);
+      return std::tuple(!f.fired(), -static_cast<int>(f.severity), -static_cast<int>(f.role),
+                        !f.start.has_value(), f.start.value_or(0), f.id);
     };
     return key(a) < key(b);
   });

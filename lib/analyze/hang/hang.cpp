@@ -244,8 +244,7 @@ class Join {
     for (const StackProcess& p : stacks.processes)
       if (p.rank && p.role == "trainer") trainer_.emplace(*p.rank, &p);
     for (const Finding& f : others)
-      if (f.analysis == Analysis::silence && f.outcome == Outcome::fired && !unheard(f))
-        silent_.insert(f.ranks.begin(), f.ranks.end());
+      if (f.fired(Analysis::silence) && !unheard(f)) silent_.insert(f.ranks.begin(), f.ranks.end());
   }
 
   std::vector<Suspect> suspects() {
@@ -371,8 +370,7 @@ class Join {
           return s.kind == StopKind::no_dump || s.kind == StopKind::network;
         }))
       for (const Finding& f : others_) {
-        if (f.analysis != Analysis::silence || f.outcome != Outcome::fired || f.ranks.empty())
-          continue;
+        if (!f.fired(Analysis::silence) || f.ranks.empty()) continue;
         const auto same =
             std::ranges::find_if(out, [&](const Suspect& s) { return s.ranks == f.ranks; });
         if (same != out.end()) {
@@ -824,8 +822,8 @@ void show(const Facts& facts, const StackReport& stacks, const std::vector<Findi
   for (const Analysis analysis : {Analysis::stacks, Analysis::collectives, Analysis::silence})
     for (const bool exact : {true, false})
       for (const Finding& other : others) {
-        if (other.outcome != Outcome::fired || other.analysis != analysis ||
-            other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact)
+        if (!other.fired() || other.analysis != analysis || other.event_class == "slow_rank" ||
+            (other.ranks == s.ranks) != exact)
           continue;
         if (std::ranges::any_of(other.ranks, [&](Rank r) {
               return std::binary_search(s.ranks.begin(), s.ranks.end(), r);
@@ -936,9 +934,7 @@ Text went_on(const Facts& facts, const CollectiveReport& collectives, const Hang
 }
 
 static bool a_rank_is_silent(const std::vector<Finding>& others) {
-  return std::ranges::any_of(others, [](const Finding& f) {
-    return f.analysis == Analysis::silence && f.outcome == Outcome::fired;
-  });
+  return std::ranges::any_of(others, [](const Finding& f) { return f.fired(Analysis::silence); });
 }
 
 std::vector<Finding> hang(const Facts& facts, const Topology& topology,

@@ -30,7 +30,7 @@ bool share_any(const std::vector<Rank>& a, const std::vector<Rank>& b) {
 std::vector<Rank> blamed(std::span<const Finding> findings) {
   std::set<Rank> out;
   for (const Finding& f : findings) {
-    if (f.outcome != Outcome::fired) continue;
+    if (!f.fired()) continue;
     if (const auto* hang = std::get_if<HangFacts>(&f.facts)) {
       const auto ranks = from_ranges(hang->ranks);
       out.insert(ranks.begin(), ranks.end());
