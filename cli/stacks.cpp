@@ -124,11 +124,8 @@ class StacksPrinter : report::Ink {
   std::string verdict() const {
     std::vector<const Finding*> order;
     for (const Finding& f : findings_) order.push_back(&f);
-    sort_rows(order, [](const Finding* a, const Finding* b) {
-      const auto key = [](const Finding* f) {
-        return std::tuple(!f->fired(), f->role != Role::root, -f->confidence);
-      };
-      return key(a) < key(b);
+    sort_by(order, [](const Finding* f) {
+      return std::tuple(!f->fired(), f->role != Role::root, -f->confidence);
     });
     if (order.empty()) return "";
     const Finding& f = *order.front();

@@ -130,9 +130,7 @@ void weigh(const Case& incident, const FirstFailure& first, const rules::Effects
   for (const auto& [effect, cost] : kUnexplained)
     if (has_effect(seen, effect) && !has_effect(row.explains, effect))
       add(-cost, say(Phrase::weight_of_unexplained, rules::name(effect)));
-  sort_rows(h.ledger, [](const Weight& a, const Weight& b) {
-    return std::abs(a.decibans) > std::abs(b.decibans);
-  });
+  sort_by(h.ledger, [](const Weight& w) { return -std::abs(w.decibans); });
 }
 
 // What would tell this kind from another.

@@ -30,9 +30,8 @@ void tell_chain(Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (f.fired(Analysis::classify) && (f.role == Role::cascade || f.role == Role::teardown))
       effects.push_back(&f);
-  sort_rows(effects, [](const Finding* a, const Finding* b) {
-    return std::tuple(!a->start.has_value(), a->start.value_or(0), a->role == Role::teardown) <
-           std::tuple(!b->start.has_value(), b->start.value_or(0), b->role == Role::teardown);
+  sort_by(effects, [](const Finding* a) {
+    return std::tuple(!a->start.has_value(), a->start.value_or(0), a->role == Role::teardown);
   });
   // One line a kind: the same clean-up on eight GPUs is told once. What is over before the cause is
   // another story.
@@ -160,7 +159,7 @@ std::vector<Step> walked(const Proposals& proposals, const Hypothesis& best) {
       out.push_back(&h == &best ? Step{h.kind, StepOutcome::taken, h.why}
                                 : Step{h.kind, StepOutcome::ruled_out,
                                        say(Phrase::less_likely, h.why, best.score - h.score)});
-  sort_rows(out, [](const Step& a, const Step& b) { return a.step < b.step; });
+  sort_by(out, &Step::step);
   return out;
 }
 

@@ -74,12 +74,9 @@ std::size_t Gathering::home(CauseKind kind, const Finding& f) const {
 
 std::vector<Cause> Gathering::take() {
   for (Cause& c : causes_) sort_rows(c.hosts);
-  sort_rows(causes_, [](const Cause& a, const Cause& b) {
-    const auto key = [](const Cause& c) {
-      return std::tuple(c.confidence < confidence::kLeastToIsolate, static_cast<int>(c.kind),
-                        !c.start.has_value(), c.start.value_or(0));
-    };
-    return key(a) < key(b);
+  sort_by(causes_, [](const Cause& c) {
+    return std::tuple(c.confidence < confidence::kLeastToIsolate, static_cast<int>(c.kind),
+                      !c.start.has_value(), c.start.value_or(0));
   });
   return std::move(causes_);
 }

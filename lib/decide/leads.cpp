@@ -123,14 +123,11 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
         (sorted.count(&f) == 0 || unproven(&f)) &&
         !(f.role != Role::root && went_on(w.incident, w.params, f)))
       out.push_back(&f);
-  sort_rows(out, [&](const Finding* a, const Finding* b) {
-    const auto key = [&](const Finding* f) {
-      const Evidence* first = f->evidence.empty() || f->start ? nullptr : &f->evidence.front();
-      return std::tuple(unproven(f), -weight(*f), !f->start.has_value(), f->start.value_or(0),
-                        first == nullptr ? std::string_view() : std::string_view(first->path),
-                        first == nullptr ? 0 : first->line);
-    };
-    return key(a) < key(b);
+  sort_by(out, [&](const Finding* f) {
+    const Evidence* first = f->evidence.empty() || f->start ? nullptr : &f->evidence.front();
+    return std::tuple(unproven(f), -weight(*f), !f->start.has_value(), f->start.value_or(0),
+                      first == nullptr ? std::string_view() : std::string_view(first->path),
+                      first == nullptr ? 0 : first->line);
   });
   std::set<std::string> kinds;
   std::erase_if(out, [&](const Finding* f) {

@@ -416,9 +416,7 @@ std::vector<const Finding*> slow_stretches(const Walk& w) {
   std::vector<const Finding*> out;
   for (const Finding& f : w.incident.findings)
     if (f.fired(Analysis::slow)) out.push_back(&f);
-  sort_rows(out, [](const Finding* a, const Finding* b) {
-    return slow_of(*a).cost_s > slow_of(*b).cost_s;
-  });
+  sort_by(out, [](const Finding* f) { return -slow_of(*f).cost_s; });
   return out;
 }
 

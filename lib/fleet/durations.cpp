@@ -48,9 +48,7 @@ DurationSummary summarise(std::vector<Duration> durations) {
   DurationSummary out;
   out.count = static_cast<std::int64_t>(durations.size());
   // Of equal lengths, ends come before what is still open.
-  sort_rows(durations, [](const Duration& a, const Duration& b) {
-    return std::tie(a.seconds, a.open) < std::tie(b.seconds, b.open);
-  });
+  sort_by(durations, [](const Duration& a) { return std::tie(a.seconds, a.open); });
   double lasting = 1, at_risk = static_cast<double>(out.count), sum = 0;
   for (const Duration& d : durations) {
     if (d.open) {

@@ -169,9 +169,7 @@ class Import {
         lines.push_back({row, std::move(e), ends});
     }
     // An end that comes before its beginning in the file is no less its end.
-    sort_rows(lines, [](const Line& a, const Line& b) {
-      return std::tuple(a.event.start, a.ends) < std::tuple(b.event.start, b.ends);
-    });
+    sort_by(lines, [](const Line& a) { return std::tuple(a.event.start, a.ends); });
     std::map<std::string, std::deque<std::size_t>> open;
     for (Line& line : lines) {
       const std::string key =

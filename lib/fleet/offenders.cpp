@@ -120,9 +120,7 @@ std::vector<Burst> bursts(std::span<const Failure> failures, const Watched& watc
       before += bin.count;
     }
   }
-  sort_rows(out, [](const Burst& a, const Burst& b) {
-    return std::tie(a.from, a.component) < std::tie(b.from, b.component);
-  });
+  sort_by(out, [](const Burst& a) { return std::tie(a.from, a.component); });
   return out;
 }
 

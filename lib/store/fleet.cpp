@@ -108,12 +108,9 @@ bool read_events(sqlite3* db, FleetRecord& record) {
 }
 
 void sort_record(FleetRecord& record) {
-  sort_rows(record.incidents,
-            [](const FleetIncident& a, const FleetIncident& b) { return a.id < b.id; });
-  sort_rows(record.events,
-            [](const FleetEvent& a, const FleetEvent& b) { return a.key() < b.key(); });
-  sort_rows(record.scopes,
-            [](const FleetScope& a, const FleetScope& b) { return a.system < b.system; });
+  sort_by(record.incidents, &FleetIncident::id);
+  sort_by(record.events, &FleetEvent::key);
+  sort_by(record.scopes, &FleetScope::system);
 }
 
 bool write_incidents(sqlite3* db, const std::vector<FleetIncident>& incidents) {

@@ -56,9 +56,7 @@ class Anchors {
   void settle(std::map<std::string, std::vector<Sample>>& samples, const char* source) {
     for (auto& [host, list] : samples) {
       if (list.empty() || out_.count(host) > 0) continue;
-      sort_rows(list, [](const Sample& a, const Sample& b) {
-        return std::pair(a.boot, a.precision) < std::pair(b.boot, b.precision);
-      });
+      sort_by(list, [](const Sample& a) { return std::pair(a.boot, a.precision); });
       const Sample& middle = list[list.size() / 2];
       out_[host] = {middle.boot, middle.precision, source};
     }

@@ -161,9 +161,7 @@ class Resolution {
 
   void order_members() {
     for (MemberRow& m : facts_.members) paths_.push_back(&m);
-    sort_rows(paths_, [](const MemberRow* a, const MemberRow* b) {
-      return std::tie(a->path, a->id) < std::tie(b->path, b->id);
-    });
+    sort_by(paths_, [](const MemberRow* a) { return std::tie(a->path, a->id); });
     for (std::size_t i = 0; i < paths_.size(); ++i) paths_[i]->order = static_cast<std::int64_t>(i);
   }
 

@@ -44,9 +44,7 @@ void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t t
   for (const auto& [rank, host] : host_of)
     if (is_rank_of(total, rank)) by_host[host].push_back(rank);
   out.hosts.assign(by_host.begin(), by_host.end());
-  sort_rows(out.hosts, [](const auto& a, const auto& b) {
-    return std::tie(a.second, a.first) < std::tie(b.second, b.first);
-  });
+  sort_by(out.hosts, [](const auto& a) { return std::tie(a.second, a.first); });
 }
 
 }  // namespace

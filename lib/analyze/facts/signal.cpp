@@ -308,9 +308,7 @@ class Recoveries {
         if (e->time_ns) list.in_time.push_back(e);
       sort_rows(list.in_place,
                 [&](const EventRow* a, const EventRow* b) { return place(*a) < place(*b); });
-      sort_rows(list.in_time, [&](const EventRow* a, const EventRow* b) {
-        return std::tuple(*a->time_ns, place(*a)) < std::tuple(*b->time_ns, place(*b));
-      });
+      sort_by(list.in_time, [&](const EventRow* a) { return std::tuple(*a->time_ns, place(*a)); });
     }
   }
 

@@ -264,9 +264,7 @@ Stated stated_by_logs(const Facts& facts, std::vector<Text>& notes) {
     const MemberRow* member = facts.member(row.place.member);
     return member == nullptr ? std::string_view{} : std::string_view(member->path);
   };
-  sort_rows(rows, [&](const ConfigRow* a, const ConfigRow* b) {
-    return std::pair(path(*a), a->place.line) < std::pair(path(*b), b->place.line);
-  });
+  sort_by(rows, [&](const ConfigRow* a) { return std::pair(path(*a), a->place.line); });
   Stated out;
   out.source = "training arguments";
   std::map<std::string, std::set<std::int64_t>> said;
@@ -521,9 +519,8 @@ void put_in_order(std::vector<ParallelGroup>& groups) {
     return dimension == nullptr ? dimensions().size()
                                 : static_cast<std::size_t>(dimension - dimensions().data());
   };
-  sort_rows(groups, [&](const ParallelGroup& a, const ParallelGroup& b) {
-    return std::tuple(place(a.dimension), a.dimension, a.ranks) <
-           std::tuple(place(b.dimension), b.dimension, b.ranks);
+  sort_by(groups, [&](const ParallelGroup& a) {
+    return std::tuple(place(a.dimension), a.dimension, a.ranks);
   });
   std::size_t n = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -638,9 +635,7 @@ void add_switches(const Facts& facts, Topology& out) {
     if (hosts.empty()) continue;
     out.switches.push_back({wiring.kind, name, wiring.level, {hosts.begin(), hosts.end()}});
   }
-  sort_rows(out.switches, [](const Switch& a, const Switch& b) {
-    return std::tie(a.level, a.kind, a.name) < std::tie(b.level, b.kind, b.name);
-  });
+  sort_by(out.switches, [](const Switch& a) { return std::tie(a.level, a.kind, a.name); });
 }
 
 // --- ranks to hosts by the order of nodes
@@ -662,9 +657,7 @@ std::optional<NodeOrder> hostfile_order(const Facts& facts) {
   std::vector<const IdentityRow*> rows;
   for (const IdentityRow& row : facts.identities)
     if (row.source == "hostfile" && row.host && row.node_rank) rows.push_back(&row);
-  sort_rows(rows, [](const IdentityRow* a, const IdentityRow* b) {
-    return std::pair(a->place.member, *a->node_rank) < std::pair(b->place.member, *b->node_rank);
-  });
+  sort_by(rows, [](const IdentityRow* a) { return std::pair(a->place.member, *a->node_rank); });
   for (const IdentityRow* row : rows) {
     NodeOrder& file = files[row->place.member];
     file.hosts.push_back(*row->host);

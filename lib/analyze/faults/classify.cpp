@@ -503,12 +503,9 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
   }
   links_of_a_switch(out, params);
   restarts_of_several(out);
-  sort_rows(out, [](const Finding& a, const Finding& b) {
-    const auto key = [](const Finding& f) {
-      return std::tuple(!f.fired(), -static_cast<int>(f.severity), -static_cast<int>(f.role),
-                        !f.start.has_value(), f.start.value_or(0), f.id);
-    };
-    return key(a) < key(b);
+  sort_by(out, [](const Finding& f) {
+    return std::tuple(!f.fired(), -static_cast<int>(f.severity), -static_cast<int>(f.role),
+                      !f.start.has_value(), f.start.value_or(0), f.id);
   });
   return out;
 }

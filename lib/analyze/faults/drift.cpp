@@ -283,10 +283,8 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
       if (by_host.count(host) == 0) item.missing.push_back(host);
     out.items.push_back(std::move(item));
   }
-  sort_rows(out.items, [](const DriftItem& a, const DriftItem& b) {
-    return std::pair(rank_of(a), std::string_view(a.name)) <
-           std::pair(rank_of(b), std::string_view(b.name));
-  });
+  sort_by(out.items,
+          [](const DriftItem& a) { return std::pair(rank_of(a), std::string_view(a.name)); });
   return out;
 }
 

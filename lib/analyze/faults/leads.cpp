@@ -131,21 +131,17 @@ std::vector<Finding> leads(const Facts& facts, const LeadParams& params) {
   auto kinds = kinds_of(facts, params);
   std::vector<std::pair<const std::string*, LineKind*>> ranked;
   for (auto& [id, kind] : kinds) {
-    sort_rows(kind.rows, [&](const EventRow* a, const EventRow* b) {
+    sort_by(kind.rows, [&](const EventRow* a) {
       return std::tuple(!a->time_ns, a->time_ns.value_or(0), facts.order(a->place.member),
-                        a->place.line) < std::tuple(!b->time_ns, b->time_ns.value_or(0),
-                                                    facts.order(b->place.member), b->place.line);
+                        a->place.line);
     });
     rate(facts, params, kind);
     if (kind.score >= 3) ranked.emplace_back(&id, &kind);
   }
-  sort_rows(ranked, [&](const auto& a, const auto& b) {
-    const auto key = [&](const auto& one) {
-      const EventRow& e = *one.second->rows.front();
-      return std::tuple(-one.second->score, !e.time_ns, e.time_ns.value_or(0),
-                        facts.order(e.place.member), e.place.line);
-    };
-    return key(a) < key(b);
+  sort_by(ranked, [&](const auto& one) {
+    const EventRow& e = *one.second->rows.front();
+    return std::tuple(-one.second->score, !e.time_ns, e.time_ns.value_or(0),
+                      facts.order(e.place.member), e.place.line);
   });
   std::vector<Finding> out;
   for (const auto& [id, kind] : ranked)

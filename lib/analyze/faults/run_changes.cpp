@@ -68,9 +68,8 @@ std::vector<const ConfigRow*> rows_in_order(const Facts& facts) {
     const MemberRow* m = facts.member(row.place.member);
     if (facts.counts(m) && (row.before || of_arguments(row, *m))) out.push_back(&row);
   }
-  sort_rows(out, [&](const ConfigRow* a, const ConfigRow* b) {
-    return std::pair(facts.order(a->place.member), a->place.line) <
-           std::pair(facts.order(b->place.member), b->place.line);
+  sort_by(out, [&](const ConfigRow* a) {
+    return std::pair(facts.order(a->place.member), a->place.line);
   });
   return out;
 }
@@ -108,9 +107,7 @@ std::optional<std::pair<MemberId, MemberId>> last_two(
   for (const ProgressSpan& p : facts.progress)
     if (p.first.time_ns && p.last.time_ns && arguments.count(p.member) > 0)
       runs.push_back({p.member, *p.first.time_ns, *p.last.time_ns});
-  sort_rows(runs, [&](const Run& a, const Run& b) {
-    return std::tuple(a.first, facts.order(a.member)) < std::tuple(b.first, facts.order(b.member));
-  });
+  sort_by(runs, [&](const Run& a) { return std::tuple(a.first, facts.order(a.member)); });
   for (std::size_t i = runs.size(); i-- > 1;)
     if (runs[i - 1].last <= runs.back().first)
       return std::pair(runs[i - 1].member, runs.back().member);

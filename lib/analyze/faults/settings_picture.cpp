@@ -29,7 +29,7 @@ Settings settings_picture(const DriftReport& report, std::size_t most) {
     if (item->state != DriftState::same && item->state != DriftState::one_host) return 0;
     return tells_version(item->name) ? 1 : item->name.starts_with("env.") ? 2 : 3;
   };
-  sort_rows(order, [&](const DriftItem* a, const DriftItem* b) { return rank(a) < rank(b); });
+  sort_by(order, rank);
   for (const DriftItem* item : order) {
     if (out.lines.size() >= most) break;
     SettingLine line;

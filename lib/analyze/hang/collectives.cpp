@@ -813,12 +813,9 @@ class WaitFor {
       }
       report_.groups.push_back(std::move(f));
     }
-    sort_rows(report_.groups, [&](const GroupFrontier& a, const GroupFrontier& b) {
-      const auto key = [&](const GroupFrontier& f) {
-        const GroupRow& g = facts_.groups[index_of(f.group)];
-        return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks, g.name);
-      };
-      return key(a) < key(b);
+    sort_by(report_.groups, [&](const GroupFrontier& f) {
+      const GroupRow& g = facts_.groups[index_of(f.group)];
+      return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks, g.name);
     });
   }
 

@@ -101,12 +101,9 @@ std::vector<CoverUnit> units_with(const std::vector<Rank>& outliers, const Topol
     units.push_back(std::move(unit));
   }
   // The numbers of machines depend on the order of asking, so the id decides last.
-  sort_rows(units, [](const CoverUnit& a, const CoverUnit& b) {
-    const auto key = [](const CoverUnit& u) {
-      return std::tuple(u.machines.size(), u.groups.size(), preference(u.dimension),
-                        u.groups.front()->ranks, std::string_view(u.groups.front()->id));
-    };
-    return key(a) < key(b);
+  sort_by(units, [](const CoverUnit& u) {
+    return std::tuple(u.machines.size(), u.groups.size(), preference(u.dimension),
+                      u.groups.front()->ranks, std::string_view(u.groups.front()->id));
   });
   return units;
 }
