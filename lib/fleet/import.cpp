@@ -9,100 +9,38 @@
 #include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/sort.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::fleet {
 
 namespace {
 
-struct Name {
-  std::string_view column;  // folded: small letters and digits
+struct Names {
   Field field;
+  std::string_view columns;  // folded: small letters and digits
 };
 
 // The first of a field that a table has is taken.
-constexpr Name kNames[] = {
-    {"host", Field::host},
-    {"hostname", Field::host},
-    {"node", Field::host},
-    {"nodeid", Field::host},
-    {"nodename", Field::host},
-    {"machine", Field::host},
-    {"machineid", Field::host},
-    {"server", Field::host},
-    {"serverid", Field::host},
-    {"instance", Field::host},
-    {"labelsinstance", Field::host},
-    {"device", Field::device},
-    {"gpu", Field::device},
-    {"gpuid", Field::device},
-    {"gpuuuid", Field::device},
-    {"gpuserial", Field::device},
-    {"serial", Field::device},
-    {"serialnumber", Field::device},
-    {"nic", Field::device},
-    {"port", Field::device},
-    {"part", Field::device},
-    {"start", Field::start},
-    {"starttime", Field::start},
-    {"startsat", Field::start},
-    {"begin", Field::start},
-    {"began", Field::start},
-    {"opened", Field::start},
-    {"openedat", Field::start},
-    {"faultstart", Field::start},
-    {"createdat", Field::start},
-    {"created", Field::start},
-    {"from", Field::start},
-    {"end", Field::end},
-    {"endtime", Field::end},
-    {"endsat", Field::end},
-    {"ended", Field::end},
-    {"closed", Field::end},
-    {"closedat", Field::end},
-    {"resolved", Field::end},
-    {"resolvedat", Field::end},
-    {"cleared", Field::end},
-    {"faultend", Field::end},
-    {"to", Field::end},
-    {"duration", Field::duration},
-    {"durations", Field::duration},
-    {"durationseconds", Field::duration},
-    {"time", Field::time},
-    {"timestamp", Field::time},
-    {"eventtime", Field::time},
-    {"ts", Field::time},
-    {"date", Field::time},
-    {"when", Field::time},
-    {"eventtype", Field::kind},
-    {"kind", Field::kind},
-    {"event", Field::kind},
-    {"status", Field::kind},
-    {"state", Field::kind},
-    {"action", Field::kind},
-    {"level", Field::level},
-    {"severity", Field::level},
-    {"faulttypelevel", Field::level},
-    {"labelsseverity", Field::level},
-    {"class", Field::event_class},
-    {"faulttypeclass", Field::event_class},
-    {"faultclass", Field::event_class},
-    {"faulttype", Field::event_class},
-    {"component", Field::event_class},
-    {"category", Field::event_class},
-    {"type", Field::event_class},
-    {"errortype", Field::event_class},
-    {"alertname", Field::event_class},
-    {"labelsalertname", Field::event_class},
-    {"reason", Field::event_class},
-    {"error", Field::event_class},
-    {"desc", Field::description},
-    {"description", Field::description},
-    {"faulttypedesc", Field::description},
-    {"message", Field::description},
-    {"detail", Field::description},
-    {"details", Field::description},
-    {"summary", Field::description},
-    {"annotationssummary", Field::description},
+constexpr Names kNames[] = {
+    {Field::host,
+     "host hostname node nodeid nodename machine machineid server serverid instance "
+     "labelsinstance"},
+    {Field::device, "device gpu gpuid gpuuuid gpuserial serial serialnumber nic port part"},
+    {Field::start,
+     "start starttime startsat begin began opened openedat faultstart createdat "
+     "created from"},
+    {Field::end,
+     "end endtime endsat ended closed closedat resolved resolvedat cleared faultend to"},
+    {Field::duration, "duration durations durationseconds"},
+    {Field::time, "time timestamp eventtime ts date when"},
+    {Field::kind, "eventtype kind event status state action"},
+    {Field::level, "level severity faulttypelevel labelsseverity"},
+    {Field::event_class,
+     "class faulttypeclass faultclass faulttype component category type errortype "
+     "alertname labelsalertname reason error"},
+    {Field::description,
+     "desc description faulttypedesc message detail details summary annotationssummary"},
+
 };
 
 constexpr std::pair<std::string_view, Field> kFields[] = {
@@ -198,14 +136,10 @@ class Import {
   Result<> choose() {
     std::vector<std::string> names;
     for (const std::string& c : table_.columns) names.push_back(folded(c));
-    for (const Name& n : kNames) {
-      if (column_.count(n.field) > 0) continue;
-      for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == n.column) {
-          column_[n.field] = i;
-          break;
-        }
-    }
+    for (const Names& n : kNames)
+      for (std::string_view left = n.columns; !left.empty() && column_.count(n.field) == 0;)
+        if (const auto at = std::ranges::find(names, take_word(left)); at != names.end())
+          column_[n.field] = static_cast<std::size_t>(at - names.begin());
     for (const auto& [field, column] : params_.columns) {
       const auto known = std::find_if(std::begin(kFields), std::end(kFields),
                                       [&field = field](const auto& f) { return f.first == field; });
@@ -316,8 +250,8 @@ class Import {
 
 Field field_named(std::string_view name) {
   const std::string word = folded(name);
-  for (const Name& n : kNames)
-    if (n.column == word) return n.field;
+  for (const Names& n : kNames)
+    if (has_word(n.columns, word)) return n.field;
   return Field::none;
 }
 

@@ -6,6 +6,7 @@
 #include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/terms.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::fleet {
 
@@ -43,107 +44,57 @@ constexpr Share kComponents[] = {
     {"gpu cooling", 0.2, 1},
 };
 
-struct Word {
-  std::string_view word, group;
+struct Words {
+  std::string_view group, words;  // with commas between them
 };
 
 // The first word that the text contains counts, so the narrower ones come first.
-constexpr Word kWords[] = {
-    {"nvlink", "nvlink"},
-    {"nvswitch", "nvlink"},
-    {"fabric manager", "nvlink"},
-    {"hbm", "gpu memory"},
-    {"gpu memory", "gpu memory"},
-    {"sram", "gpu sram"},
-    {"gpu cooling", "gpu cooling"},
-    {"gpu power", "gpu cooling"},
-    {"pcie", "pcie"},
-    {"riser", "pcie"},
+constexpr Words kWords[] = {
+    {"nvlink", "nvlink,nvswitch,fabric manager"},
+    {"gpu memory", "hbm,gpu memory"},
+    {"gpu sram", "sram"},
+    {"gpu cooling", "gpu cooling,gpu power"},
+    {"pcie", "pcie,riser"},
     {"nic", "nic"},
-    {"infiniband", "network"},
-    {"ethernet", "network"},
-    {"cable", "network"},
-    {"optic", "network"},
-    {"switch", "network"},
-    {"network", "network"},
-    {"link", "network"},
-    {"port", "network"},
-    {"gpu", "gpu"},
-    {"cuda", "gpu"},
-    {"collective", "communication timeout"},
-    {"remote storage", "remote storage"},
-    {"hdfs", "remote storage"},
-    {"file system", "remote storage"},
-    {"mount", "remote storage"},
-    {"object store", "remote storage"},
-    {"checkpoint", "remote storage"},
-    {"disk", "disk"},
-    {"nvme", "disk"},
-    {"raid", "disk"},
-    {"ssd", "disk"},
-    {"block layer", "disk"},
-    {"dram", "host memory"},
-    {"host memory", "host memory"},
-    {"shared memory", "host memory"},
-    {"memory limit", "host memory"},
-    {"psu", "power"},
-    {"power", "power"},
-    {"fan", "cooling"},
-    {"cooling", "cooling"},
-    {"thermal", "cooling"},
+    {"network", "infiniband,ethernet,cable,optic,switch,network,link,port"},
+    {"gpu", "gpu,cuda"},
+    {"communication timeout", "collective"},
+    {"remote storage", "remote storage,hdfs,file system,mount,object store,checkpoint"},
+    {"disk", "disk,nvme,raid,ssd,block layer"},
+    {"host memory", "dram,host memory,shared memory,memory limit"},
+    {"power", "psu,power"},
+    {"cooling", "fan,cooling,thermal"},
     {"cpu", "cpu"},
-    {"motherboard", "platform"},
-    {"bmc", "platform"},
-    {"platform", "platform"},
-    {"numerics", "numerics"},
-    {"silent data", "numerics"},
-    {"nan", "numerics"},
-    {"kernel", "kernel"},
-    {"operating system", "kernel"},
-    {"os ", "kernel"},
+    {"platform", "motherboard,bmc,platform"},
+    {"numerics", "numerics,silent data,nan"},
+    {"kernel", "kernel,operating system,os "},
     {"reboot", "reboot"},
     {"maintenance", "maintenance"},
-    {"user", "software"},
-    {"program", "software"},
-    {"code", "software"},
-    {"software", "software"},
-    {"python", "software"},
-    {"librar", "software"},
-    {"environment", "setup"},
-    {"setting", "setup"},
-    {"launcher", "setup"},
-    {"rendezvous", "setup"},
-    {"scheduler", "setup"},
-    {"container", "setup"},
-    {"firmware", "platform"},
-    {"driver", "gpu"},
-    {"system crash", "kernel"},
-    {"stress test", "other"},
-    {"service", "external service"},
+    {"software", "user,program,code,software,python,librar"},
+    {"setup", "environment,setting,launcher,rendezvous,scheduler,container"},
+    {"platform", "firmware"},
+    {"gpu", "driver"},
+    {"kernel", "system crash"},
+    {"other", "stress test"},
+    {"external service", "service"},
 };
 
 // Where no rule names a component, the symptom has the word.
-constexpr Word kOfSymptom[] = {
-    {"GPU Memory Error", "gpu memory"},
-    {"GPU Unavailable", "gpu"},
-    {"CUDA Error", "gpu"},
-    {"Infiniband Error", "network"},
-    {"Switch Fault", "network"},
-    {"Network Congestion", "network"},
-    {"OS Kernel Panic", "kernel"},
-    {"CPU OOM", "host memory"},
-    {"CPU Overload", "cpu"},
-    {"Disk Fault", "disk"},
-    {"Insufficient Disk Space", "disk"},
-    {"Filesystem Mount", "remote storage"},
-    {"HDFS Error", "remote storage"},
-    {"Container Error", "setup"},
-    {"External Service Error", "external service"},
-    {"Thermal", "gpu cooling"},
-    {"Job Hang", "communication timeout"},
-    {"NaN value", "numerics"},
-    {"Code/Data Adjustment", "software"},
-    {"Collective Mismatch", "software"},
+constexpr Words kOfSymptom[] = {
+    {"gpu memory", "GPU Memory Error"},
+    {"gpu", "GPU Unavailable,CUDA Error"},
+    {"network", "Infiniband Error,Switch Fault,Network Congestion"},
+    {"kernel", "OS Kernel Panic"},
+    {"host memory", "CPU OOM"},
+    {"cpu", "CPU Overload"},
+    {"disk", "Disk Fault,Insufficient Disk Space"},
+    {"remote storage", "Filesystem Mount,HDFS Error"},
+    {"setup", "Container Error"},
+    {"external service", "External Service Error"},
+    {"gpu cooling", "Thermal"},
+    {"communication timeout", "Job Hang"},
+    {"numerics", "NaN value"},
+    {"software", "Code/Data Adjustment,Collective Mismatch"},
 };
 
 constexpr Mechanism kMechanisms[] = {
@@ -179,10 +130,12 @@ std::string_view category_of(std::string_view symptom) {
 
 std::string_view component_group(std::string_view component, std::string_view symptom) {
   const std::string small = lower(component);
-  for (const Word& w : kWords)
-    if (small.find(w.word) != std::string::npos) return w.group;
-  for (const Word& w : kOfSymptom)
-    if (symptom == w.word) return w.group;
+  for (const Words& w : kWords)
+    if (any_word(w.words, ',', [&](std::string_view one) { return contains(small, one); }))
+      return w.group;
+  for (const Words& w : kOfSymptom)
+    if (any_word(w.words, ',', [&](std::string_view one) { return symptom == one; }))
+      return w.group;
   return "unknown";
 }
 

@@ -1,6 +1,7 @@
 #include "line/wrapper.hpp"
 
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/number.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::line {
 
@@ -50,8 +52,7 @@ const nlohmann::json* at_path(const nlohmann::json& object, std::string_view pat
   return it == object.end() ? nullptr : at_path(*it, path.substr(dot + 1));
 }
 
-template <std::size_t N>
-std::string first_text(const nlohmann::json& object, const std::string_view (&paths)[N]) {
+std::string first_text(const nlohmann::json& object, std::span<const std::string_view> paths) {
   for (const std::string_view path : paths)
     if (const nlohmann::json* found = at_path(object, path);
         found != nullptr && found->is_string() && !found->get_ref<const std::string&>().empty())
@@ -95,18 +96,10 @@ Timestamp stamp_of(const nlohmann::json& value) {
 }
 
 Timestamp export_time(const nlohmann::json& object) {
-  static constexpr std::string_view kTimes[] = {"timestamp",
-                                                "@timestamp",
-                                                "time",
-                                                "ts",
-                                                "Timestamp",
-                                                "date",
-                                                "_source.@timestamp",
-                                                "_source.timestamp",
-                                                "attributes.timestamp",
-                                                "EventTimestamp",
-                                                "Created",
-                                                "receiveTimestamp"};
+  static constexpr auto kTimes = list_of([] {
+    return "timestamp @timestamp time ts Timestamp date _source.@timestamp _source.timestamp "
+           "attributes.timestamp EventTimestamp Created receiveTimestamp";
+  });
   for (const std::string_view path : kTimes)
     if (const nlohmann::json* found = at_path(object, path))
       if (const Timestamp stamp = stamp_of(*found); stamp.clock != Clock::none) return stamp;
@@ -117,105 +110,40 @@ Timestamp export_time(const nlohmann::json& object) {
 }
 
 // Where the exports of log stores keep what, the most reliable place first.
-constexpr std::string_view kExportTexts[] = {"line",
-                                             "textPayload",
-                                             "jsonPayload.message",
-                                             "jsonPayload.MESSAGE",
-                                             "jsonPayload.log",
-                                             "@message",
-                                             "message",
-                                             "Message",
-                                             "log",
-                                             "msg",
-                                             "body",
-                                             "_source.message",
-                                             "_source.log",
-                                             "attributes.message",
-                                             "content.message",
-                                             "text",
-                                             "meldung",
-                                             "nachricht",
-                                             "mensaje",
-                                             "mensagem"};
-constexpr std::string_view kExportHosts[] = {"resource.labels.node_name",
-                                             "labels.compute.googleapis.com/resource_name",
-                                             "labels.k8s.io/node-name",
-                                             "kubernetes.node.name",
-                                             "kubernetes.node_name",
-                                             "kubernetes.host",
-                                             "labels.node_name",
-                                             "labels.node",
-                                             "labels.hostname",
-                                             "labels.host",
-                                             "stream.node_name",
-                                             "stream.node",
-                                             "stream.hostname",
-                                             "stream.host",
-                                             "_source.kubernetes.node.name",
-                                             "_source.host.name",
-                                             "_source.host.hostname",
-                                             "_source.hostname",
-                                             "_source.agent.hostname",
-                                             "host.name",
-                                             "host.hostname",
-                                             "hostname",
-                                             "host",
-                                             "agent.hostname",
-                                             "attributes.host",
-                                             "jsonPayload._HOSTNAME",
-                                             "node",
-                                             "labels.instance",
-                                             "stream.instance",
-                                             "rechner",
-                                             "knoten",
-                                             "nodo",
-                                             "noeud",
-                                             "servidor",
-                                             "machine"};
-constexpr std::string_view kExportPods[] = {"resource.labels.pod_name",
-                                            "kubernetes.pod.name",
-                                            "kubernetes.pod_name",
-                                            "labels.pod",
-                                            "labels.pod_name",
-                                            "stream.pod",
-                                            "stream.pod_name",
-                                            "_source.kubernetes.pod.name",
-                                            "pod"};
-constexpr std::string_view kExportStreams[] = {"resource.labels.container_name",
-                                               "kubernetes.container.name",
-                                               "kubernetes.container_name",
-                                               "labels.container",
-                                               "stream.container",
-                                               "labels.filename",
-                                               "stream.filename",
-                                               "log.file.path",
-                                               "_source.log.file.path",
-                                               "logStreamName",
-                                               "@logStream",
-                                               "logName",
-                                               "stream"};
-constexpr std::string_view kExportUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER",
-                                             "syslog.identifier",
-                                             "syslog.appname",
-                                             "process.name",
-                                             "labels.unit",
-                                             "stream.unit",
-                                             "labels.transport",
-                                             "stream.transport",
-                                             "journald.transport",
-                                             "_source.journald.transport",
-                                             "labels.job",
-                                             "stream.job"};
-constexpr std::string_view kExportClusters[] = {"labels.cluster",
-                                                "labels.cluster_name",
-                                                "stream.cluster",
-                                                "stream.cluster_name",
-                                                "resource.labels.cluster_name",
-                                                "kubernetes.cluster",
-                                                "orchestrator.cluster.name",
-                                                "attributes.cluster",
-                                                "cluster",
-                                                "cluster_name"};
+constexpr auto kExportTexts = list_of([] {
+  return "line textPayload jsonPayload.message jsonPayload.MESSAGE jsonPayload.log @message "
+         "message Message log msg body _source.message _source.log attributes.message "
+         "content.message text meldung nachricht mensaje mensagem";
+});
+constexpr auto kExportHosts = list_of([] {
+  return "resource.labels.node_name labels.compute.googleapis.com/resource_name "
+         "labels.k8s.io/node-name kubernetes.node.name kubernetes.node_name kubernetes.host "
+         "labels.node_name labels.node labels.hostname labels.host stream.node_name "
+         "stream.node stream.hostname stream.host _source.kubernetes.node.name "
+         "_source.host.name _source.host.hostname _source.hostname _source.agent.hostname "
+         "host.name host.hostname hostname host agent.hostname attributes.host "
+         "jsonPayload._HOSTNAME node labels.instance stream.instance rechner knoten nodo noeud "
+         "servidor machine";
+});
+constexpr auto kExportPods = list_of([] {
+  return "resource.labels.pod_name kubernetes.pod.name kubernetes.pod_name labels.pod "
+         "labels.pod_name stream.pod stream.pod_name _source.kubernetes.pod.name pod";
+});
+constexpr auto kExportStreams = list_of([] {
+  return "resource.labels.container_name kubernetes.container.name kubernetes.container_name "
+         "labels.container stream.container labels.filename stream.filename log.file.path "
+         "_source.log.file.path logStreamName @logStream logName stream";
+});
+constexpr auto kExportUnits = list_of([] {
+  return "jsonPayload.SYSLOG_IDENTIFIER syslog.identifier syslog.appname process.name "
+         "labels.unit stream.unit labels.transport stream.transport journald.transport "
+         "_source.journald.transport labels.job stream.job";
+});
+constexpr auto kExportClusters = list_of([] {
+  return "labels.cluster labels.cluster_name stream.cluster stream.cluster_name "
+         "resource.labels.cluster_name kubernetes.cluster orchestrator.cluster.name "
+         "attributes.cluster cluster cluster_name";
+});
 constexpr std::string_view kExportRanks[] = {
     "rank",       "global_rank",       "labels.rank",  "stream.rank", "attributes.rank",
     "extra.rank", "record.extra.rank", "context.rank", "fields.rank", "jsonPayload.rank"};
@@ -299,20 +227,11 @@ void add_field(const std::string& key, const nlohmann::json& value, std::string&
 }
 
 // What a logger keeps of an exception beside its message: the lines of the traceback.
-constexpr std::string_view kExceptions[] = {"exc_info",
-                                            "exc_text",
-                                            "exception",
-                                            "traceback",
-                                            "stack_trace",
-                                            "stacktrace",
-                                            "error.stack_trace",
-                                            "exc.stack",
-                                            "error.stack",
-                                            "trace",
-                                            "jsonPayload.exc_info",
-                                            "attributes.exception.stacktrace",
-                                            "_source.error.stack_trace",
-                                            "record.exception.text"};
+constexpr auto kExceptions = list_of([] {
+  return "exc_info exc_text exception traceback stack_trace stacktrace error.stack_trace "
+         "exc.stack error.stack trace jsonPayload.exc_info attributes.exception.stacktrace "
+         "_source.error.stack_trace record.exception.text";
+});
 // Without its traceback it is one line, under whatever key: "exc": "OSError: [Errno 28] No space".
 constexpr std::string_view kErrors[] = {"error", "err", "exc", "cause", "error_message"};
 bool is_exception(std::string_view text) {

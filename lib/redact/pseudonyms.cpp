@@ -9,6 +9,7 @@
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::redact {
 
@@ -24,74 +25,29 @@ bool hexdigit(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0
 
 // Not names although they stand where names stand.
 bool everyday(std::string_view word) {
-  static constexpr std::string_view kWords[] = {
-      "localhost", "localdomain", "host",      "hosts",    "node",       "nodes",     "master",
-      "worker",    "head",        "login",     "server",   "client",     "gpu",       "cpu",
-      "main",      "default",     "unknown",   "none",     "null",       "all",       "root",
-      "admin",     "user",        "users",     "nobody",   "daemon",     "slurm",     "ubuntu",
-      "centos",    "debian",      "ec2-user",  "syslog",   "messagebus", "systemd",   "kernel",
-      "python",    "train",       "training",  "trainer",  "data",       "test",      "model",
-      "models",    "job",         "jobs",      "run",      "runs",       "log",       "logs",
-      "rank",      "torch",       "ray",       "megatron", "nemo",       "deepspeed", "vllm",
-      "home",      "work",        "workspace", "app",      "opt",        "tmp",       "var",
-      "usr",       "share",       "public",    "true",     "false",      "yes",       "info",
-      "error",     "warning",     "debug",     "local",    "remote",     "cluster",   "vm",
-      "pod",       "container",   "service"};
-  return contains(kWords, lower(word));
+  static constexpr std::string_view kWords =
+      "localhost localdomain host hosts node nodes master worker head login server client gpu "
+      "cpu main default unknown none null all root admin user users nobody daemon slurm "
+      "ubuntu centos debian ec2-user syslog messagebus systemd kernel python train training "
+      "trainer data test model models job jobs run runs log logs rank torch ray megatron nemo "
+      "deepspeed vllm home work workspace app opt tmp var usr share public true false yes "
+      "info error warning debug local remote cluster vm pod container service";
+  return has_word(kWords, lower(word));
 }
 
 // Folders whose name tells nothing of whose they are.
 bool common_folder(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"bin",           "sbin",
-                                                "lib",           "lib64",
-                                                "lib32",         "libexec",
-                                                "include",       "share",
-                                                "etc",           "src",
-                                                "usr",           "var",
-                                                "opt",           "local",
-                                                "tmp",           "log",
-                                                "logs",          "run",
-                                                "proc",          "sys",
-                                                "dev",           "data",
-                                                "datasets",      "dataset",
-                                                "models",        "model",
-                                                "checkpoints",   "checkpoint",
-                                                "ckpt",          "ckpts",
-                                                "output",        "outputs",
-                                                "results",       "cache",
-                                                ".cache",        "site-packages",
-                                                "dist-packages", "envs",
-                                                "env",           "venv",
-                                                ".venv",         "conda",
-                                                "miniconda3",    "anaconda3",
-                                                "micromamba",    "home",
-                                                "root",          "mnt",
-                                                "scripts",       "tools",
-                                                "tests",         "config",
-                                                "configs",       "train",
-                                                "training",      "core",
-                                                "utils",         "workspace",
-                                                "code",          "repo",
-                                                "repos",         "git",
-                                                "projects",      "project",
-                                                "users",         "torch",
-                                                "distributed",   "megatron",
-                                                "deepspeed",     "transformers",
-                                                "accelerate",    "nemo",
-                                                "lightning",     "pytorch_lightning",
-                                                "apex",          "flash_attn",
-                                                "vllm",          "ray",
-                                                "triton",        "numpy",
-                                                "tokenizers",    "nccl",
-                                                "cuda",          "nvidia",
-                                                "huggingface",   "hub",
-                                                "wandb",         "tensorboard",
-                                                "slurm",         "kubernetes",
-                                                "pods",          "attempt",
-                                                "default",       "global",
-                                                "shm",           "spool",
-                                                "slurmd"};
-  if (contains(kWords, lower(word))) return true;
+  static constexpr std::string_view kWords =
+      "bin sbin lib lib64 lib32 libexec include share etc src usr var opt local tmp log logs "
+      "run proc sys dev data datasets dataset models model checkpoints checkpoint ckpt ckpts "
+      "output outputs results cache .cache site-packages dist-packages envs env venv .venv "
+      "conda miniconda3 anaconda3 micromamba home root mnt scripts tools tests config configs "
+      "train training core utils workspace code repo repos git projects project users torch "
+      "distributed megatron deepspeed transformers accelerate nemo lightning "
+      "pytorch_lightning apex flash_attn vllm ray triton numpy tokenizers nccl cuda nvidia "
+      "huggingface hub wandb tensorboard slurm kubernetes pods attempt default global shm "
+      "spool slurmd";
+  if (has_word(kWords, lower(word))) return true;
   if (word.starts_with("python3") || word.starts_with("cuda-") || !contains(word, '-')) {
     // python3.10, rank_3, attempt_0, 12: numbers behind a common word
     std::string_view stem = word;

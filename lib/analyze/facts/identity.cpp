@@ -114,7 +114,7 @@ bool nameless_host(const std::string& name) {
 namespace {
 
 // "fra" in "logs/fra-66120.out" and "fra_gpu-022.txt".
-bool has_word(std::string_view text, std::string_view word) {
+bool named_in_path(std::string_view text, std::string_view word) {
   const auto part_of_word = [&](std::size_t at) {
     return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at])) != 0;
   };
@@ -916,8 +916,9 @@ class Resolution {
     for (const auto& of_cluster : hosts) {
       const auto of_it = std::ranges::count_if(
           of_cluster.second, [&](const Host& host) { return of_job.contains(host); });
-      const auto named = std::ranges::count_if(
-          facts_.members, [&](const MemberRow& m) { return has_word(m.path, of_cluster.first); });
+      const auto named = std::ranges::count_if(facts_.members, [&](const MemberRow& m) {
+        return named_in_path(m.path, of_cluster.first);
+      });
       by_votes[static_cast<std::size_t>(of_it + named)].push_back(of_cluster.first);
     }
     const auto& [votes, most] = *by_votes.rbegin();

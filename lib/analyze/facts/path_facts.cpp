@@ -12,6 +12,7 @@
 #include "analyze/facts/facts.hpp"
 #include "line/header_layout.hpp"
 #include "model/json.hpp"
+#include "model/word_list.hpp"
 #include "rules/lazy_pattern.hpp"
 #include "rules/literals.hpp"
 #include "rules/prepared.hpp"
@@ -194,38 +195,10 @@ PathFacts facts_of_path(const std::string& path) {
 }
 
 void strip_wrapper(std::vector<MemberRow>& members) {
-  static const std::set<std::string> kContent{"logs",
-                                              "log",
-                                              "host",
-                                              "hosts",
-                                              "nodes",
-                                              "node",
-                                              "var",
-                                              "etc",
-                                              "proc",
-                                              "sys",
-                                              "sos_commands",
-                                              "metrics",
-                                              "stacks",
-                                              "attempts",
-                                              "ranks",
-                                              "namespaces",
-                                              "flight_recorder",
-                                              "fr",
-                                              "traces",
-                                              "dumps",
-                                              "pyspy",
-                                              "py-spy",
-                                              "gdb",
-                                              "pstack",
-                                              "eu-stack",
-                                              "faulthandler",
-                                              "ras",
-                                              "nccl",
-                                              "kernel",
-                                              "dmesg",
-                                              "slurm",
-                                              "cache"};
+  static constexpr std::string_view kContent =
+      "logs log host hosts nodes node var etc proc sys sos_commands metrics stacks attempts "
+      "ranks namespaces flight_recorder fr traces dumps pyspy py-spy gdb pstack eu-stack "
+      "faulthandler ras nccl kernel dmesg slurm cache";
   std::string root;
   bool first = true;
   for (const MemberRow& m : members) {
@@ -239,7 +212,7 @@ void strip_wrapper(std::vector<MemberRow>& members) {
       return;
     first = false;
   }
-  if (root.empty() || kContent.count(root) > 0 || path_table().not_hosts.count(root) > 0) return;
+  if (root.empty() || has_word(kContent, root) || path_table().not_hosts.count(root) > 0) return;
   // A lone folder that names a machine is content too: "gpu-a17/var/log/messages".
   bool host_like = false;
   for (const MemberRow& m : members) host_like = host_like || facts_of_path(m.path).host == root;

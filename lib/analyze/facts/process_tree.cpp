@@ -7,6 +7,7 @@
 
 #include "analyze/facts/sibling_ranks.hpp"
 #include "model/contains.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::analyze {
 
@@ -16,100 +17,56 @@ namespace {
 // ---------------------------------------------------------------------------------------
 
 // In a stack, the innermost of these decides: a forked worker's stack ends in the frames of the
-// trainer it was forked from. `file` is the end of the path, "" for any.
+// trainer it was forked from. `functions` "" is any; `file` is the end of the path, "" for any.
 struct RoleMarker {
-  std::string_view function, file, role;
+  std::string_view functions, file, role;
   bool sure;  // no other role has it; the others are names that many scripts use
 };
 constexpr RoleMarker kRoleMarkers[] = {
     {"_worker_loop", "", "dataloader", true},
     {"_pin_memory_loop", "", "trainer", true},
     {"do_one_step", "utils/data/_utils/pin_memory.py", "trainer", true},
-    {"_async_write", "", "checkpoint", true},
-    {"async_write", "", "checkpoint", true},
+    {"_async_write async_write", "", "checkpoint", true},
     {"async_loop", "dist_checkpointing/strategies/async_utils.py", "checkpoint", true},
     {"write_preloaded_data", "", "checkpoint", true},
-    {"_execute_save", "checkpoint/_async_process_executor.py", "checkpoint", true},
-    {"_checkpointing_subprocess", "checkpoint/_async_process_executor.py", "checkpoint", true},
+    {"_execute_save _checkpointing_subprocess", "checkpoint/_async_process_executor.py",
+     "checkpoint", true},
     {"_save_async", "checkpoint/_async_executor.py", "checkpoint", true},
     {"_saver", "flash_checkpoint/", "checkpoint", true},
-    {"_invoke_run", "", "agent", true},
-    {"_monitor_workers", "", "agent", true},
-    {"launch_agent", "", "agent", true},
-    {"run", "torch/distributed/run.py", "agent", true},
-    {"main", "torch/distributed/run.py", "agent", true},
+    {"_invoke_run _monitor_workers launch_agent", "", "agent", true},
+    {"run main", "torch/distributed/run.py", "agent", true},
     {"main", "torch/distributed/launch.py", "agent", true},
     {"main", "deepspeed/launcher/launch.py", "agent", true},
     {"main", "deepspeed/launcher/runner.py", "agent", true},
     {"main", "multiprocessing/resource_tracker.py", "noise", true},
     {"main", "multiprocessing/forkserver.py", "noise", true},
     {"", "_inductor/compile_worker/", "noise", true},
-    {"train_step", "", "trainer", false},
-    {"training_step", "", "trainer", false},
-    {"train_batch", "", "trainer", false},
-    {"train_one_epoch", "", "trainer", false},
-    {"forward_backward", "", "trainer", false},
-    {"forward_step", "", "trainer", false},
-    {"_inner_training_loop", "", "trainer", false},
-    {"get_batch", "", "trainer", false},
-    {"fit", "", "trainer", false},
-    {"train", "", "trainer", false},
-    {"pretrain", "", "trainer", false},
-    {"main", "", "trainer", false},
+    {"train_step training_step train_batch train_one_epoch forward_backward forward_step "
+     "_inner_training_loop get_batch fit train pretrain main",
+     "", "trainer", false},
 };
 
 // Programs, by the name of the executable, the script or the module that an interpreter runs.
-struct Program {
-  std::string_view name, role;
+struct Programs {
+  std::string_view role, names;
 };
-constexpr Program kPrograms[] = {
-    {"torchrun", "agent"},
-    {"torch.distributed.run", "agent"},
-    {"torch.distributed.launch", "agent"},
-    {"ft_launcher", "agent"},
-    {"nvidia_resiliency_ext.fault_tolerance.launcher", "agent"},
-    {"deepspeed", "agent"},
-    {"deepspeed.launcher.runner", "agent"},
-    {"deepspeed.launcher.launch", "agent"},
-    {"accelerate-launch", "agent"},
-    {"accelerate.commands.launch", "agent"},
-    {"dlrover-run", "agent"},
-    {"dlrover.trainer.torch.main", "agent"},
-    {"dlrover.trainer.torch.elastic_run", "agent"},
-    {"wandb-service", "noise"},
-    {"wandb-core", "noise"},
-    {"nvidia-smi", "noise"},
-    {"dcgmi", "noise"},
-    {"gcc", "noise"},
-    {"g++", "noise"},
-    {"cc1", "noise"},
-    {"cc1plus", "noise"},
-    {"collect2", "noise"},
-    {"ld", "noise"},
-    {"as", "noise"},
-    {"nvcc", "noise"},
-    {"cicc", "noise"},
-    {"ptxas", "noise"},
-    {"fatbinary", "noise"},
-    {"ninja", "noise"},
-    {"torch._inductor.compile_worker", "noise"},
-    {"torch._inductor.compile_worker.__main__", "noise"},
-    {"py-spy", "noise"},
-    {"gdb", "noise"},
-    {"eu-stack", "noise"},
-    {"pstack", "noise"},
-    {"gstack", "noise"},
-    {"tensorboard", "noise"},
+constexpr Programs kPrograms[] = {
+    {"agent",
+     "torchrun torch.distributed.run torch.distributed.launch ft_launcher "
+     "nvidia_resiliency_ext.fault_tolerance.launcher deepspeed "
+     "deepspeed.launcher.runner deepspeed.launcher.launch accelerate-launch "
+     "accelerate.commands.launch dlrover-run dlrover.trainer.torch.main "
+     "dlrover.trainer.torch.elastic_run"},
+    {"noise",
+     "wandb-service wandb-core nvidia-smi dcgmi gcc g++ cc1 cc1plus collect2 ld as "
+     "nvcc cicc ptxas fatbinary ninja torch._inductor.compile_worker "
+     "torch._inductor.compile_worker.__main__ py-spy gdb eu-stack pstack gstack "
+     "tensorboard"},
 };
 
 // Text after python -c, which names the helper it starts.
-constexpr Program kCode[] = {
-    {"multiprocessing.resource_tracker", "noise"},
-    {"multiprocessing.forkserver", "noise"},
-    {"torch._inductor", "noise"},
-    {"triton", "noise"},
-    {"wandb", "noise"},
-};
+constexpr std::string_view kHelperCode =
+    "multiprocessing.resource_tracker multiprocessing.forkserver torch._inductor triton wandb";
 
 // What may stand between an agent and the trainer.
 constexpr std::string_view kWrappers[] = {
@@ -198,7 +155,7 @@ bool same_command(std::string_view a, std::string_view b) {
 
 const RoleMarker* marker_of(const Frame& frame) {
   for (const RoleMarker& marker : kRoleMarkers) {
-    if (!marker.function.empty() && frame.function != marker.function) continue;
+    if (!marker.functions.empty() && !has_word(marker.functions, frame.function)) continue;
     const bool there =
         marker.file.empty() ||
         (marker.file.back() == '/' ? frame.file.find(marker.file) != std::string::npos
@@ -337,14 +294,13 @@ class Tree {
 
 std::string_view role_of_command(std::string_view command) {
   const Invocation one = invocation_of(command);
-  if (!one.code.empty()) {
-    for (const Program& code : kCode)
-      if (one.code.find(code.name) != std::string_view::npos) return code.role;
-    return {};
-  }
+  if (!one.code.empty())
+    return any_word(kHelperCode, ' ', [&](std::string_view c) { return contains(one.code, c); })
+               ? "noise"
+               : "";
   if (one.program == "accelerate" && one.next == "launch") return "agent";
-  for (const Program& program : kPrograms)
-    if (one.program == program.name) return program.role;
+  for (const Programs& programs : kPrograms)
+    if (has_word(programs.names, one.program)) return programs.role;
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/job_life.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
@@ -16,6 +17,7 @@
 #include "model/phrases.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::analyze {
 
@@ -406,10 +408,8 @@ Observed observe(const Facts& facts) {
       continue;
     }
     if (out.replicas > 1) {
-      std::string lower = g.description;
-      std::ranges::transform(lower, lower.begin(),
-                             [](unsigned char c) { return static_cast<char>(tolower(c)); });
-      dimension = dimension_beside_replicas(lower, dimension);
+      const std::string small = lower(g.description);
+      dimension = dimension_beside_replicas(small, dimension);
     }
     std::vector<Rank> ranks = g.ranks;
     sort_rows(ranks);
@@ -747,9 +747,7 @@ std::vector<ParallelGroup> parallel_groups(const Layout& layout) {
 }
 
 std::string dimension_of(std::string_view description) {
-  std::string name(description);
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  std::string name = lower(description);
   std::string key = name;
   const auto cut = [&](std::string_view ending) {
     if (key.size() > ending.size() && key.ends_with(ending)) key.resize(key.size() - ending.size());
@@ -758,58 +756,32 @@ std::string dimension_of(std::string_view description) {
   cut("_gloo");
   cut("_group");
   cut("_pg");
-  static const std::map<std::string, const char*, std::less<>> kKnown{
-      // Megatron, and what is made on it (NeMo)
-      {"tensor_model_parallel", "tp"},
-      {"pipeline_model_parallel", "pp"},
-      {"data_parallel", "dp"},
-      {"data_parallel_group_with_cp", "dp-cp"},
-      {"context_parallel", "cp"},
-      {"model_parallel", "mp"},
-      {"tensor_and_data_parallel", "tp-dp"},
-      {"tensor_and_data_parallel_group_with_cp", "tp-dp-cp"},
-      {"tensor_and_context_parallel", "tp-cp"},
-      {"expert_model_parallel", "ep"},
-      {"expert_tensor_parallel", "etp"},
-      {"expert_tensor_and_model_parallel", "etp-ep"},
-      {"tensor_and_expert_parallel", "etp-ep"},
-      {"expert_tensor_model_pipeline_parallel", "etp-ep-pp"},
-      {"expert_data_parallel", "edp"},
-      {"data_modulo_expert_parallel", "edp"},
-      // DeviceMesh of FSDP2, torchtitan, Lightning; axes of DeepSpeed's topology
-      {"tp", "tp"},
-      {"pp", "pp"},
-      {"dp", "dp"},
-      {"cp", "cp"},
-      {"ep", "ep"},
-      {"etp", "etp"},
-      {"edp", "edp"},
-      {"mp", "mp"},
-      {"dp_shard", "dp"},
-      {"fsdp", "dp"},
-      {"shard", "dp"},
-      {"ddp", "dp"},
-      {"dp_replicate", "dp_replicate"},
-      {"replicate", "dp_replicate"},
-      {"dp_shard_cp", "dp-cp"},
-      {"dp_cp", "dp-cp"},
-      {"dp_shard_mod_ep", "edp"},
-      {"efsdp", "edp"},
-      {"tensor", "tp"},
-      {"tensor_parallel", "tp"},
-      {"pipe", "pp"},
-      {"pipeline", "pp"},
-      {"pipeline_parallel", "pp"},
-      {"data", "dp"},
-      {"expert_parallel", "ep"},
-      {"expert", "ep"},
-      {"context", "cp"},
-      // torch itself
-      {"default", "world"},
-      {"world", "world"},
+  struct Known {
+    std::string_view dimension, names;
   };
-  const auto it = kKnown.find(key);
-  return it == kKnown.end() ? name : it->second;
+  // Of Megatron and what is made on it (NeMo), of DeviceMesh (FSDP2, torchtitan, Lightning), axes
+  // of DeepSpeed's topology, and those of torch itself.
+  static constexpr Known kKnown[] = {
+      {"tp", "tensor_model_parallel tp tensor tensor_parallel"},
+      {"pp", "pipeline_model_parallel pp pipe pipeline pipeline_parallel"},
+      {"dp", "data_parallel dp dp_shard fsdp shard ddp data"},
+      {"dp-cp", "data_parallel_group_with_cp dp_shard_cp dp_cp"},
+      {"cp", "context_parallel cp context"},
+      {"mp", "model_parallel mp"},
+      {"tp-dp", "tensor_and_data_parallel"},
+      {"tp-dp-cp", "tensor_and_data_parallel_group_with_cp"},
+      {"tp-cp", "tensor_and_context_parallel"},
+      {"ep", "expert_model_parallel ep expert_parallel expert"},
+      {"etp", "expert_tensor_parallel etp"},
+      {"etp-ep", "expert_tensor_and_model_parallel tensor_and_expert_parallel"},
+      {"etp-ep-pp", "expert_tensor_model_pipeline_parallel"},
+      {"edp", "expert_data_parallel data_modulo_expert_parallel edp dp_shard_mod_ep efsdp"},
+      {"dp_replicate", "dp_replicate replicate"},
+      {"world", "default world"},
+  };
+  for (const Known& known : kKnown)
+    if (has_word(known.names, key)) return std::string(known.dimension);
+  return name;
 }
 
 std::vector<Host> Topology::hosts_of(const std::vector<Rank>& ranks) const {

@@ -13,6 +13,7 @@
 #include "model/phrases.hpp"
 #include "model/contains.hpp"
 #include "model/sort.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::analyze {
 
@@ -65,28 +66,19 @@ Text words_for(const KernelState& state) {
 // Functions of the kernel that say what a process waits for.
 KernelState kernel_state(const ProcessRow& p) {
   struct Known {
-    std::string_view function, what;
-  };  // the begin of a kernel function's name
-  static constexpr Known kKnown[] = {{"nfs", "NFS"},
-                                     {"rpc_wait", "NFS"},
-                                     {"cl_sync_io_wait", "Lustre"},
-                                     {"ll_", "Lustre"},
-                                     {"ptlrpc", "Lustre"},
-                                     {"lov_", "Lustre"},
-                                     {"gpfs", "GPFS"},
-                                     {"cxi", "GPFS"},
-                                     {"ceph", "Ceph"},
-                                     {"fuse_", "FUSE"},
-                                     {"request_wait_answer", "FUSE"},
-                                     {"fifo_open", "open of a FIFO"},
-                                     {"wait_for_partner", "open of a FIFO"},
-                                     {"io_schedule", "a disk"},
-                                     {"folio_wait", "a disk"},
-                                     {"wait_on_page", "a disk"},
-                                     {"jbd2", "a journal"},
-                                     {"nvidia", "the NVIDIA driver"},
-                                     {"uvm_", "the NVIDIA driver"},
-                                     {"os_acquire_rwlock", "the NVIDIA driver"}};
+    std::string_view what, functions;  // how names of kernel functions begin
+  };
+  static constexpr Known kKnown[] = {
+      {"NFS", "nfs rpc_wait"},
+      {"Lustre", "cl_sync_io_wait ll_ ptlrpc lov_"},
+      {"GPFS", "gpfs cxi"},
+      {"Ceph", "ceph"},
+      {"FUSE", "fuse_ request_wait_answer"},
+      {"open of a FIFO", "fifo_open wait_for_partner"},
+      {"a disk", "io_schedule folio_wait wait_on_page"},
+      {"a journal", "jbd2"},
+      {"the NVIDIA driver", "nvidia uvm_ os_acquire_rwlock"},
+  };
   KernelState out;
   // From the innermost outward: what it waits in, then for what.
   std::string_view rest =
@@ -95,7 +87,7 @@ KernelState kernel_state(const ProcessRow& p) {
     const std::string_view function = rest.substr(0, rest.find(';'));
     rest.remove_prefix(std::min(rest.size(), function.size() + 1));
     for (const Known& k : kKnown)
-      if (function.rfind(k.function, 0) == 0) {
+      if (any_word(k.functions, ' ', [&](std::string_view f) { return function.starts_with(f); })) {
         out.place = fmt::format("{} ({})", function, k.what);
         break;
       }

@@ -22,6 +22,7 @@
 #include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/sort.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
@@ -169,36 +170,19 @@ enum class RecorderField : std::uint8_t {
   count_
 };
 
-// In the order of the fields.
-constexpr std::string_view kRecorderKeys[] = {"",
-                                              "record_id",
-                                              "pg_id",
-                                              "process_group",
-                                              "thread_name",
-                                              "thread_id",
-                                              "collective_seq_id",
-                                              "p2p_seq_id",
-                                              "seq_id",
-                                              "profiling_name",
-                                              "time_created_ns",
-                                              "input_sizes",
-                                              "input_dtypes",
-                                              "output_sizes",
-                                              "output_dtypes",
-                                              "state",
-                                              "time_discovered_started_ns",
-                                              "time_discovered_completed_ns",
-                                              "duration_ms",
-                                              "retired",
-                                              "timeout_ms",
-                                              "is_p2p",
-                                              "frames"};
-static_assert(std::size(kRecorderKeys) == static_cast<std::size_t>(RecorderField::count_));
+// Of the fields behind the first, in their order.
+constexpr auto kRecorderKeys = list_of([] {
+  return "record_id pg_id process_group thread_name thread_id collective_seq_id p2p_seq_id seq_id "
+         "profiling_name time_created_ns input_sizes input_dtypes output_sizes output_dtypes state "
+         "time_discovered_started_ns time_discovered_completed_ns duration_ms retired timeout_ms "
+         "is_p2p frames";
+});
+static_assert(kRecorderKeys.size() + 1 == static_cast<std::size_t>(RecorderField::count_));
 
 RecorderField field_named(std::string_view key) {
   const auto* at = std::ranges::find(kRecorderKeys, key);
-  return at == std::end(kRecorderKeys) ? RecorderField::other
-                                       : static_cast<RecorderField>(at - std::begin(kRecorderKeys));
+  return at == kRecorderKeys.end() ? RecorderField::other
+                                   : static_cast<RecorderField>(at - kRecorderKeys.begin() + 1);
 }
 
 struct RecorderEntry {

@@ -18,6 +18,7 @@
 #include "line/trimmed.hpp"
 #include "model/csv_cursor.hpp"
 #include "model/json_cursor.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
@@ -66,51 +67,23 @@ std::string letters_of(std::string_view name) {
 }
 
 CounterMeaning meaning_of_counter(std::string_view name) {
-  static constexpr std::pair<std::string_view, CounterColumn> kNames[] = {
-      {"communicator", CounterColumn::communicator},
-      {"communicatorid", CounterColumn::communicator},
-      {"comm", CounterColumn::communicator},
-      {"commid", CounterColumn::communicator},
-      {"commhash", CounterColumn::communicator},
-      {"group", CounterColumn::communicator},
-      {"processgroup", CounterColumn::communicator},
-      {"pg", CounterColumn::communicator},
-      {"rank", CounterColumn::rank},
-      {"globalrank", CounterColumn::rank},
-      {"host", CounterColumn::host},
-      {"hostname", CounterColumn::host},
-      {"node", CounterColumn::host},
-      {"cl", CounterColumn::launches},
-      {"launches", CounterColumn::launches},
-      {"launchcount", CounterColumn::launches},
-      {"collectivelaunches", CounterColumn::launches},
-      {"collectivelaunchcount", CounterColumn::launches},
-      {"wr", CounterColumn::requests},
-      {"workrequests", CounterColumn::requests},
-      {"workrequestcount", CounterColumn::requests},
-      {"wc", CounterColumn::completions},
-      {"workcompletions", CounterColumn::completions},
-      {"workcompletioncount", CounterColumn::completions},
-      {"bytes", CounterColumn::bytes},
-      {"nbytes", CounterColumn::bytes},
-      {"sizebytes", CounterColumn::bytes},
-      {"timestamp", CounterColumn::moment},
-      {"ts", CounterColumn::moment},
-      {"datetime", CounterColumn::moment},
-      {"timeutc", CounterColumn::moment},
-      {"op", CounterColumn::operation},
-      {"operation", CounterColumn::operation},
-      {"collective", CounterColumn::operation},
-      {"peer", CounterColumn::peer},
-      {"peerrank", CounterColumn::peer},
-      {"destination", CounterColumn::peer},
-      {"dst", CounterColumn::peer},
-      {"dstrank", CounterColumn::peer},
-      {"nranks", CounterColumn::size},
-      {"size", CounterColumn::size}};
+  static constexpr std::pair<CounterColumn, std::string_view> kNames[] = {
+      {CounterColumn::communicator,
+       "communicator communicatorid comm commid commhash group processgroup pg"},
+      {CounterColumn::rank, "rank globalrank"},
+      {CounterColumn::host, "host hostname node"},
+      {CounterColumn::launches, "cl launches launchcount collectivelaunches collectivelaunchcount"},
+      {CounterColumn::requests, "wr workrequests workrequestcount"},
+      {CounterColumn::completions, "wc workcompletions workcompletioncount"},
+      {CounterColumn::bytes, "bytes nbytes sizebytes"},
+      {CounterColumn::moment, "timestamp ts datetime timeutc"},
+      {CounterColumn::operation, "op operation collective"},
+      {CounterColumn::peer, "peer peerrank destination dst dstrank"},
+      {CounterColumn::size, "nranks size"},
+  };
   const std::string word = letters_of(name);
-  for (const auto& [known, column] : kNames)
-    if (word == known) return {column};
+  for (const auto& [column, names] : kNames)
+    if (has_word(names, word)) return {column};
   for (const std::string_view stem : {"time", "duration", "took", "elapsed"}) {
     if (!word.starts_with(stem)) continue;
     const std::string_view unit = std::string_view(word).substr(stem.size());

@@ -7,6 +7,7 @@
 #include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/sort.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
@@ -29,80 +30,38 @@ enum class Says {
   xid
 };
 
-struct KnownLabel {
-  std::string_view name;
+struct KnownLabels {
   Says says;
+  std::string_view names;
 };
 // dcgm-exporter spells its labels differently by version and by kind of row; the others are those
 // of xpu_timer, the NCCL Inspector, node_exporter, and of what Prometheus and Kubernetes add.
-constexpr KnownLabel kKnownLabels[] = {
-    {"gpu", Says::gpu_index},
-    {"gpu_id", Says::gpu_index},
-    {"gpu_index", Says::gpu_index},
-    {"minor_number", Says::gpu_device},
-    {"UUID", Says::gpu_uuid},
-    {"uuid", Says::gpu_uuid},
-    {"gpu_uuid", Says::gpu_uuid},
-    {"gpu_UUID", Says::gpu_uuid},
-    {"pci_bus_id", Says::gpu_pci},
-    {"gpu_bus_id", Says::gpu_pci},
-    {"bus_id", Says::gpu_pci},
-    {"hostname", Says::host},
-    {"Hostname", Says::host},
-    {"host", Says::host},
-    {"host_name", Says::host},
-    {"node", Says::host},
-    {"nodename", Says::host},
-    {"node_name", Says::host},
-    {"kubernetes_node", Says::host},
-    {"exported_node", Says::host},
-    {"exported_hostname", Says::host},
-    {"instance", Says::instance},
-    {"exported_instance", Says::instance},
-    {"ip", Says::address},
-    {"host_ip", Says::address},
-    {"node_ip", Says::address},
-    {"nic", Says::nic},
-    {"hca", Says::nic},
-    {"interface", Says::nic},
-    {"ifname", Says::nic},
-    {"iface", Says::nic},
-    {"port", Says::port},
-    {"rank", Says::rank},
-    {"global_rank", Says::rank},
-    {"local_rank", Says::local_rank},
-    {"modelName", Says::description},
-    {"model_name", Says::description},
-    {"gpu_name", Says::description},
-    {"driver_version", Says::description},
-    {"GPU_I_PROFILE", Says::description},
-    {"brand", Says::description},
-    {"serial", Says::description},
-    {"vbios", Says::description},
-    {"err_msg", Says::description},
-    {"slurm_job_id", Says::description},
-    {"slurm_job", Says::description},
-    {"job", Says::user},
-    {"endpoint", Says::user},
-    {"service", Says::user},
-    {"job_name", Says::user},
-    {"pod", Says::user},
-    {"pod_name", Says::user},
-    {"container", Says::user},
-    {"container_name", Says::user},
-    {"namespace", Says::user},
-    {"exported_pod", Says::user},
-    {"exported_container", Says::user},
-    {"exported_namespace", Says::user},
-    {"hpc_job", Says::user},
-    {"exported_job", Says::user},
-    {"pod_uid", Says::user},
-    {"err_code", Says::xid},
+constexpr KnownLabels kKnownLabels[] = {
+    {Says::gpu_index, "gpu gpu_id gpu_index"},
+    {Says::gpu_device, "minor_number"},
+    {Says::gpu_uuid, "UUID uuid gpu_uuid gpu_UUID"},
+    {Says::gpu_pci, "pci_bus_id gpu_bus_id bus_id"},
+    {Says::host,
+     "hostname Hostname host host_name node nodename node_name kubernetes_node "
+     "exported_node exported_hostname"},
+    {Says::instance, "instance exported_instance"},
+    {Says::address, "ip host_ip node_ip"},
+    {Says::nic, "nic hca interface ifname iface"},
+    {Says::port, "port"},
+    {Says::rank, "rank global_rank"},
+    {Says::local_rank, "local_rank"},
+    {Says::description,
+     "modelName model_name gpu_name driver_version GPU_I_PROFILE brand serial vbios "
+     "err_msg slurm_job_id slurm_job"},
+    {Says::user,
+     "job endpoint service job_name pod pod_name container container_name namespace "
+     "exported_pod exported_container exported_namespace hpc_job exported_job pod_uid"},
+    {Says::xid, "err_code"},
 };
 
 std::optional<Says> says(std::string_view label) {
-  for (const KnownLabel& one : kKnownLabels)
-    if (one.name == label) return one.says;
+  for (const KnownLabels& one : kKnownLabels)
+    if (has_word(one.names, label)) return one.says;
   if (label.starts_with("DCGM_FI_"))
     return Says::description;  // fields of the kind "label" in dcgm-exporter's list of counters
   return std::nullopt;

@@ -14,6 +14,7 @@
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
@@ -41,64 +42,20 @@ bool split_smi_cells(std::string_view raw, std::vector<std::string_view>& cells)
 enum class SmiField { number, time, index, uuid, pci, host, description };
 
 // Fields that tell no number, of `nvidia-smi --help-query-gpu`, under both of their names.
-constexpr std::string_view kDescriptions[] = {"name",
-                                              "gpu_name",
-                                              "driver_version",
-                                              "count",
-                                              "gpu_count",
-                                              "serial",
-                                              "gpu_serial",
-                                              "vbios_version",
-                                              "inforom.img",
-                                              "inforom.image",
-                                              "inforom.oem",
-                                              "inforom.ecc",
-                                              "inforom.pwr",
-                                              "inforom.power",
-                                              "pci.domain",
-                                              "pci.bus",
-                                              "pci.device",
-                                              "pci.device_id",
-                                              "pci.sub_device_id",
-                                              "compute_mode",
-                                              "compute_cap",
-                                              "driver_model.current",
-                                              "driver_model.pending",
-                                              "gom.current",
-                                              "gom.pending",
-                                              "fabric.clusterUuid",
-                                              "fabric.cliqueId",
-                                              "gpu_recovery_action",
-                                              "product_name",
-                                              "module_id"};
+constexpr std::string_view kDescriptions =
+    "name gpu_name driver_version count gpu_count serial gpu_serial vbios_version "
+    "inforom.img inforom.image inforom.oem inforom.ecc inforom.pwr inforom.power pci.domain "
+    "pci.bus pci.device pci.device_id pci.sub_device_id compute_mode compute_cap "
+    "driver_model.current driver_model.pending gom.current gom.pending fabric.clusterUuid "
+    "fabric.cliqueId gpu_recovery_action product_name module_id";
 
 // How a field of nvidia-smi begins. A table is taken for its output when one of its columns does.
-constexpr std::string_view kFamilies[] = {"utilization.",
-                                          "memory.",
-                                          "temperature.",
-                                          "power.",
-                                          "clocks.",
-                                          "clocks_throttle_reasons.",
-                                          "clocks_event_reasons.",
-                                          "clocks_event_reasons_counters.",
-                                          "ecc.",
-                                          "pcie.",
-                                          "retired_pages.",
-                                          "remapped_rows.",
-                                          "encoder.",
-                                          "fan.speed",
-                                          "pstate",
-                                          "enforced.power.limit",
-                                          "accounting.",
-                                          "mig.mode.",
-                                          "persistence_mode",
-                                          "pci.bus_id",
-                                          "gpu_bus_id",
-                                          "gpu_uuid",
-                                          "row_remapper.",
-                                          "temp.gpu",
-                                          "hw_thermal_slowdown",
-                                          "hw_slowdown"};
+constexpr std::string_view kFamilies =
+    "utilization. memory. temperature. power. clocks. clocks_throttle_reasons. "
+    "clocks_event_reasons. clocks_event_reasons_counters. ecc. pcie. retired_pages. "
+    "remapped_rows. encoder. fan.speed pstate enforced.power.limit accounting. mig.mode. "
+    "persistence_mode pci.bus_id gpu_bus_id gpu_uuid row_remapper. temp.gpu "
+    "hw_thermal_slowdown hw_slowdown";
 
 SmiField field_of(std::string_view name) {
   if (line::names_moment(name)) return SmiField::time;  // "ts": somebody wrote the table
@@ -106,7 +63,7 @@ SmiField field_of(std::string_view name) {
   if (name == "uuid" || name == "gpu_uuid") return SmiField::uuid;
   if (name == "pci.bus_id" || name == "gpu_bus_id") return SmiField::pci;
   if (name == "host" || name == "hostname" || name == "node") return SmiField::host;
-  return !contains(kDescriptions, name) ? SmiField::number : SmiField::description;
+  return has_word(kDescriptions, name) ? SmiField::description : SmiField::number;
 }
 
 // "utilization.gpu [%]": the name; the unit to `unit`.
@@ -130,8 +87,8 @@ bool is_smi_header(const std::vector<std::string_view>& cells) {
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
         std::string_view::npos)
       return false;
-    family = family || std::ranges::any_of(kFamilies,
-                                           [&](std::string_view f) { return name.starts_with(f); });
+    family =
+        family || any_word(kFamilies, ' ', [&](std::string_view f) { return name.starts_with(f); });
   }
   return family;
 }

@@ -9,54 +9,35 @@
 #include "ingest/engine/lenient_json.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "model/csv_cursor.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
 struct NetworkColumn {
-  std::string_view name,
-      kind;  // kind "host", a kind of node, or "" for a column that says nothing here
+  std::string_view kind;  // "host", a kind of node, or "" for a column that says nothing here
   std::int64_t level = 0;
+  std::string_view names;
 };
 // Any other column makes it another table: pod and host stand in metrics too.
 constexpr NetworkColumn kColumns[] = {
-    {"host", "host", 0},
-    {"hostname", "host", 0},
-    {"node", "host", 0},
-    {"nodename", "host", 0},
-    {"tor", "switch", 0},
-    {"switch", "switch", 0},
-    {"leaf", "switch", 0},
-    {"tor_switch", "switch", 0},
-    {"leaf_switch", "switch", 0},
-    {"spine", "switch", 1},
-    {"pod", "pod", 1},
-    {"block", "block", 0},
-    {"rail", "rail", 0},
-    {"rack", "rack", 0},
-    {"ip", "", 0},
-    {"address", "", 0},
-    {"row", "", 0},
-    {"zone", "", 0},
-    {"room", "", 0},
-    {"dc", "", 0},
-    {"datacenter", "", 0},
-    {"port", "", 0},
-    {"nic", "", 0},
-    {"hca", "", 0},
-    {"interface", "", 0},
-    {"leaf_port", "", 0},
-    {"switch_port", "", 0},
-    {"slot", "", 0},
-    {"serial", "", 0},
-    {"position", "", 0},
-    {"unit", "", 0},
+    {"host", 0, "host hostname node nodename"},
+    {"switch", 0, "tor switch leaf tor_switch leaf_switch"},
+    {"switch", 1, "spine"},
+    {"pod", 1, "pod"},
+    {"block", 0, "block"},
+    {"rail", 0, "rail"},
+    {"rack", 0, "rack"},
+    {"", 0,
+     "ip address row zone room dc datacenter port nic hca interface leaf_port "
+     "switch_port slot serial position unit"},
 };
 
 const NetworkColumn* column(std::string_view name) {
   const std::string small = lower(trimmed(name));
-  const auto it = std::ranges::find(kColumns, small, &NetworkColumn::name);
+  const auto* it = std::ranges::find_if(
+      kColumns, [&](const NetworkColumn& c) { return has_word(c.names, small); });
   return it == std::end(kColumns) ? nullptr : &*it;
 }
 

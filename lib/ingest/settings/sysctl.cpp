@@ -3,6 +3,7 @@
 // settings of one interface.
 #include "ingest/engine/setting_lines.hpp"
 #include "model/contains.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
@@ -21,33 +22,17 @@ bool split_parameter(std::string_view line, std::string_view& key, std::string_v
 }
 
 bool wanted_parameter(std::string_view key) {
-  static constexpr std::string_view kOthers[] = {"kernel.numa_balancing",
-                                                 "kernel.pid_max",
-                                                 "kernel.threads-max",
-                                                 "kernel.shmmax",
-                                                 "kernel.shmall",
-                                                 "kernel.shmmni",
-                                                 "kernel.sem",
-                                                 "kernel.panic",
-                                                 "kernel.hung_task_panic",
-                                                 "kernel.nmi_watchdog",
-                                                 "kernel.yama.ptrace_scope",
-                                                 "kernel.core_pattern",
-                                                 "fs.file-max",
-                                                 "fs.nr_open",
-                                                 "fs.aio-max-nr",
-                                                 "fs.inotify.max_user_watches",
-                                                 "fs.inotify.max_user_instances",
-                                                 "net.ipv4.ip_local_port_range",
-                                                 "net.ipv4.conf.all.rp_filter",
-                                                 "net.ipv4.conf.all.arp_ignore",
-                                                 "net.ipv4.conf.all.arp_announce",
-                                                 "net.ipv4.neigh.default.gc_thresh1",
-                                                 "net.ipv4.neigh.default.gc_thresh2",
-                                                 "net.ipv4.neigh.default.gc_thresh3"};
+  static constexpr std::string_view kOthers =
+      "kernel.numa_balancing kernel.pid_max kernel.threads-max kernel.shmmax kernel.shmall "
+      "kernel.shmmni kernel.sem kernel.panic kernel.hung_task_panic kernel.nmi_watchdog "
+      "kernel.yama.ptrace_scope kernel.core_pattern fs.file-max fs.nr_open fs.aio-max-nr "
+      "fs.inotify.max_user_watches fs.inotify.max_user_instances net.ipv4.ip_local_port_range "
+      "net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore "
+      "net.ipv4.conf.all.arp_announce net.ipv4.neigh.default.gc_thresh1 "
+      "net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3";
   if (starts_with_any(key, {"vm.stat", "vm.hugetlb_shm_group", "net.core.netdev_rss_key"}))
     return false;
-  return starts_with_any(key, {"net.core.", "net.ipv4.tcp_", "vm."}) || contains(kOthers, key);
+  return starts_with_any(key, {"net.core.", "net.ipv4.tcp_", "vm."}) || has_word(kOthers, key);
 }
 
 bool sniff_sysctl(const Head& head) {

@@ -2,67 +2,39 @@
 // collectors write by hand ("driver: 535.183.01", "nccl 2.20.5").
 #include "ingest/engine/setting_lines.hpp"
 #include "model/contains.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-struct Component {
-  std::string_view key;      // lower case, without the word "version"
+struct Components {
   std::string_view setting;  // "" is known, and no setting
+  std::string_view keys;     // lower case, without the word "version", with commas between them
 };
 
-constexpr Component kComponents[] = {
-    {"accelerate", "pip.accelerate"},
-    {"apex", "pip.apex"},
-    {"aws-ofi-nccl", "package.aws-ofi-nccl"},
-    {"cuda", "package.cuda"},
-    {"cuda runtime", "package.cuda-runtime"},
-    {"cuda toolkit", "package.cuda-toolkit"},
-    {"cuda used to build pytorch", "pip.torch-cuda"},
-    {"cudnn", "package.cudnn"},
-    {"deepspeed", "pip.deepspeed"},
-    {"doca ofed", "package.doca-ofed"},
-    {"driver", "driver_version"},
-    {"efa", "package.efa"},
-    {"fabric manager", "package.nvidia-fabricmanager"},
-    {"fabricmanager", "package.nvidia-fabricmanager"},
-    {"flash-attn", "pip.flash-attn"},
-    {"gcc", ""},
-    {"gdrcopy", "package.gdrcopy"},
-    {"glibc", "package.glibc"},
-    {"gpu driver", "driver_version"},
-    {"hpcx", "package.hpcx"},
-    {"jax", "pip.jax"},
-    {"jaxlib", "pip.jaxlib"},
-    {"kernel", "kernel_version"},
-    {"libc", "package.glibc"},
-    {"libfabric", "package.libfabric"},
-    {"lightning", "pip.lightning"},
-    {"megatron-core", "pip.megatron-core"},
-    {"mlnx ofed", "package.mlnx-ofed"},
-    {"mlnx-ofed", "package.mlnx-ofed"},
-    {"mofed", "package.mlnx-ofed"},
-    {"nccl", "nccl_version"},
-    {"nemo", "pip.nemo"},
-    {"numpy", "pip.numpy"},
-    {"nvidia driver", "driver_version"},
-    {"nvidia fabricmanager", "package.nvidia-fabricmanager"},
-    {"nvidia-driver", "driver_version"},
-    {"nvidia-fabricmanager", "package.nvidia-fabricmanager"},
-    {"ofed", "package.mlnx-ofed"},
-    {"openmpi", "package.openmpi"},
-    {"os", ""},  // in other words than os-release
-    {"python", "pip.python"},
-    {"pytorch", ""},  // with its build; pip lists it without
-    {"rccl", "nccl_version"},
-    {"rdma-core", "package.rdma-core"},
-    {"rocm", "package.rocm"},
-    {"torch", "pip.torch"},
-    {"transformer-engine", "pip.transformer-engine"},
-    {"transformers", "pip.transformers"},
-    {"triton", "pip.triton"},
-    {"ucx", "package.ucx"},
+constexpr Components kComponents[] = {
+    {"", "gcc,os,pytorch"},  // os in other words than os-release; pip lists torch without its build
+    {"driver_version", "driver,gpu driver,nvidia driver,nvidia-driver"},
+    {"kernel_version", "kernel"},
+    {"nccl_version", "nccl,rccl"},
+    {"package.cuda-runtime", "cuda runtime"},
+    {"package.cuda-toolkit", "cuda toolkit"},
+    {"package.doca-ofed", "doca ofed"},
+    {"package.glibc", "libc"},
+    {"package.mlnx-ofed", "mlnx ofed,mofed,ofed"},
+    {"package.nvidia-fabricmanager", "fabric manager,fabricmanager,nvidia fabricmanager"},
+    {"pip.torch-cuda", "cuda used to build pytorch"},
+};
+
+// Whose setting is the beginning, and the key.
+constexpr Components kOwnNames[] = {
+    {"package.",
+     "aws-ofi-nccl,cuda,cudnn,efa,gdrcopy,glibc,hpcx,libfabric,mlnx-ofed,nvidia-fabricmanager,"
+     "openmpi,rdma-core,rocm,ucx"},
+    {"pip.",
+     "accelerate,apex,deepspeed,flash-attn,jax,jaxlib,lightning,megatron-core,nemo,numpy,python,"
+     "torch,transformer-engine,transformers,triton"},
 };
 
 struct Version {
@@ -78,13 +50,17 @@ std::string component_key(std::string_view text) {
   return key;
 }
 
-const Component* component_of(std::string_view text) {
+std::optional<std::string> setting_of(std::string_view text) {
   const std::string key = component_key(text);
   std::string dashes = key;
   std::ranges::replace(dashes, ' ', '-');
-  for (const Component& one : kComponents)
-    if (one.key == key || one.key == dashes) return &one;
-  return nullptr;
+  for (const std::string& name : {key, dashes}) {
+    for (const Components& one : kComponents)
+      if (has_word(one.keys, name, ',')) return std::string(one.setting);
+    for (const Components& one : kOwnNames)
+      if (has_word(one.keys, name, ',')) return std::string(one.setting) + name;
+  }
+  return std::nullopt;
 }
 
 bool has_digit(std::string_view text) {
@@ -118,14 +94,14 @@ bool version_line(std::string_view line, Version& out) {
   if (end == std::string_view::npos)
     end = line.find_last_of(" \t", line.find_first_of("0123456789"));
   if (end == std::string_view::npos || end == 0 || end > 60) return false;
-  const Component* component = component_of(line.substr(0, end));
-  if (component == nullptr) return false;
+  auto setting = setting_of(line.substr(0, end));
+  if (!setting) return false;
   std::string_view value = line.substr(std::min(line.find_first_not_of(":= \t", end), line.size()));
   if (value.size() > 200) return false;
   // "Linux 5.15.0-105 x86_64" is what uname prints, and no release.
-  const bool release = component->setting != "kernel_version" || !contains(value, ' ');
-  if (!component->setting.empty() && has_digit(value) && release)
-    out = {std::string(component->setting), std::string(value)};
+  const bool release = *setting != "kernel_version" || !contains(value, ' ');
+  if (!setting->empty() && has_digit(value) && release)
+    out = {*std::move(setting), std::string(value)};
   return has_digit(value);
 }
 

@@ -14,6 +14,7 @@
 #include "ingest/engine/events.hpp"
 #include "ingest/stacks/stack_text.hpp"
 #include "model/contains.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
@@ -65,14 +66,11 @@ constexpr KnownProcessColumn kKnownProcessColumns[] = {
     {"UID", ProcessField::user},        {"RUSER", ProcessField::user},
     {"EUSER", ProcessField::user},
 };
-constexpr std::string_view kOthers[] = {
-    "%MEM",   "VIRT",   "RES",     "SHR",     "TIME+",   "PR",     "VSZ",    "RSS",
-    "SZ",     "TTY",    "TT",      "TIME",    "ELAPSED", "ETIME",  "ETIMES", "C",
-    "F",      "PRI",    "NI",      "PSR",     "CLS",     "RTPRIO", "POL",    "ADDR",
-    "PGID",   "PGRP",   "SID",     "SESS",    "TPGID",   "CPUID",  "CP",     "SIZE",
-    "MAJFLT", "MINFLT", "PENDING", "BLOCKED", "IGNORED", "CAUGHT", "GROUP",  "GID",
-    "EUID",   "RUID",   "LABEL",   "CGROUP",  "NUMA",    "NS",     "STACKP", "ESP",
-    "EIP",    "TRS",    "DRS",     "PPR",     "SCH",     "PSS",    "USS"};
+constexpr std::string_view kOthers =
+    "%MEM VIRT RES SHR TIME+ PR VSZ RSS SZ TTY TT TIME ELAPSED ETIME ETIMES C F PRI NI PSR "
+    "CLS RTPRIO POL ADDR PGID PGRP SID SESS TPGID CPUID CP SIZE MAJFLT MINFLT PENDING "
+    "BLOCKED IGNORED CAUGHT GROUP GID EUID RUID LABEL CGROUP NUMA NS STACKP ESP EIP TRS DRS "
+    "PPR SCH PSS USS";
 
 class ProcessCursor {
  public:
@@ -122,7 +120,7 @@ std::optional<std::vector<ProcessColumn>> columns_of(std::string_view text) {
     const auto known = std::ranges::find(kKnownProcessColumns, word, &KnownProcessColumn::heading);
     if (known != std::end(kKnownProcessColumns))
       column.field = known->field;
-    else if (!contains(kOthers, word))
+    else if (!has_word(kOthers, word))
       return std::nullopt;
     columns.push_back(column);
     at = end + 1;

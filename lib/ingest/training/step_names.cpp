@@ -6,149 +6,68 @@
 #include <string>
 
 #include "line/timestamp.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-struct NameWord {
-  std::string_view name;
-  KeyRole role;
-  int grade;
+struct StepWords {
+  KeyMeaning meaning;  // and how sure the names are
+  std::string_view names;
 };
 
 // Lower case; '-' and ' ' are '_'.
-constexpr NameWord kStepNamesWords[] = {
-    {"global_step", KeyRole::step, 4},
-    {"train/global_step", KeyRole::step, 4},
-    {"trainer/global_step", KeyRole::step, 4},
-    {"iteration", KeyRole::step, 3},
-    {"iter", KeyRole::step, 3},
-    {"step", KeyRole::step, 3},
-    {"train_step", KeyRole::step, 3},
-    {"train_iter", KeyRole::step, 3},
-    {"training_step", KeyRole::step, 3},
-    {"steps", KeyRole::step, 2},
-    {"it", KeyRole::step, 2},
-    {"iters", KeyRole::step, 2},
-    {"iterations", KeyRole::step, 2},
-    {"train_iteration", KeyRole::step, 3},
-    {"global_iteration", KeyRole::step, 4},
-    {"current_step", KeyRole::step, 2},
-    {"num_updates", KeyRole::step, 2},
-    {"ba", KeyRole::step, 2},
-    {"i", KeyRole::step, 1},
-    {"_step", KeyRole::step, 1},
-    {"timestamp", KeyRole::time, 3},
-    {"_timestamp", KeyRole::time, 3},
-    {"ts", KeyRole::time, 3},
-    {"t", KeyRole::time, 1},
-    {"@timestamp", KeyRole::time, 3},
-    {"wall_time", KeyRole::time, 3},
-    {"time", KeyRole::time, 2},
-    {"rank", KeyRole::rank, 2},
-    {"global_rank", KeyRole::rank, 3},
-    {"rank_id", KeyRole::rank, 1},
-    {"procid", KeyRole::rank, 1},
-    {"process", KeyRole::rank, 1},
-    {"process_id", KeyRole::rank, 1},
-    {"process_index", KeyRole::rank, 1},
-    {"dp_rank", KeyRole::rank, 1},
-    {"local_rank", KeyRole::local_rank, 1},
-    {"host", KeyRole::host, 3},
-    {"hostname", KeyRole::host, 4},
-    {"node_name", KeyRole::host, 2},
-    {"nodename", KeyRole::host, 2},
-    {"node", KeyRole::host, 2},
-    {"pod", KeyRole::host, 1},
-    {"instance", KeyRole::host, 1},
-    {"node_ip", KeyRole::host, 1},
-    {"host_ip", KeyRole::host, 1},
-    {"ip", KeyRole::host, 1},
-    {"pod_name", KeyRole::host, 1},
-    {"gpu", KeyRole::gpu, 1},
-    {"gpu_id", KeyRole::gpu, 2},
-    {"local_gpu", KeyRole::gpu, 1},
-    {"gpu_index", KeyRole::gpu, 2},
-    {"gpu_uuid", KeyRole::gpu, 3},
-    {"nic", KeyRole::nic, 3},
-    {"hca", KeyRole::nic, 3},
-    {"rdma_device", KeyRole::nic, 3},
-    {"rdma_dev", KeyRole::nic, 3},
-    {"ib_device", KeyRole::nic, 3},
-    {"ibdev", KeyRole::nic, 3},
-    {"interface", KeyRole::nic, 2},
-    {"ifname", KeyRole::nic, 2},
-    {"iface", KeyRole::nic, 2},
-    {"netdev", KeyRole::nic, 2},
-    {"port", KeyRole::port, 1},
-    {"device", KeyRole::device, 1},
-    {"dev", KeyRole::device, 1},
-    {"device_id", KeyRole::device, 1},
-    {"dev_name", KeyRole::device, 1},
-    {"run", KeyRole::run, 2},
-    {"run_id", KeyRole::run, 3},
-    {"run_name", KeyRole::run, 2},
-    {"switch", KeyRole::element, 1},
-    {"switch_name", KeyRole::element, 1},
-    {"spine", KeyRole::element, 1},
-    {"leaf", KeyRole::element, 1},
-    {"tor", KeyRole::element, 1},
-    {"router", KeyRole::element, 1},
-    {"uplink", KeyRole::element, 1},
-    {"link", KeyRole::element, 1},
-    {"target", KeyRole::element, 1},
-    {"ost", KeyRole::element, 1},
-    {"mdt", KeyRole::element, 1},
-    {"osd", KeyRole::element, 1},
-    {"pool", KeyRole::element, 1},
-    {"bucket", KeyRole::element, 1},
-    {"volume", KeyRole::element, 1},
-    {"filesystem", KeyRole::element, 1},
-    {"fs", KeyRole::element, 1},
-    {"disk", KeyRole::element, 1},
-    {"metric", KeyRole::metric, 3},
-    {"metric_name", KeyRole::metric, 3},
-    {"tag", KeyRole::metric, 2},
-    {"name", KeyRole::metric, 1},
-    {"value", KeyRole::amount, 1},
-    {"op", KeyRole::operation, 2},
-    {"operation", KeyRole::operation, 2},
-    {"coll", KeyRole::operation, 1},
-    {"collective", KeyRole::operation, 1},
-    {"func", KeyRole::operation, 1},
-    {"bytes", KeyRole::bytes, 2},
-    {"nbytes", KeyRole::bytes, 2},
-    {"size_bytes", KeyRole::bytes, 2},
-    {"size", KeyRole::bytes, 1},
-    {"comm", KeyRole::group, 2},
-    {"communicator", KeyRole::group, 2},
-    {"comm_id", KeyRole::group, 3},
-    {"comm_hash", KeyRole::group, 3},
+constexpr StepWords kStepNames[] = {
+    {{KeyRole::step, 4}, "global_step train/global_step trainer/global_step global_iteration"},
+    {{KeyRole::step, 3}, "iteration iter step train_step train_iter training_step train_iteration"},
+    {{KeyRole::step, 2}, "steps it iters iterations current_step num_updates ba"},
+    {{KeyRole::step, 1}, "i _step"},
+    {{KeyRole::time, 3}, "timestamp _timestamp ts @timestamp wall_time"},
+    {{KeyRole::time, 1}, "t"},
+    {{KeyRole::time, 2}, "time"},
+    {{KeyRole::rank, 2}, "rank"},
+    {{KeyRole::rank, 3}, "global_rank"},
+    {{KeyRole::rank, 1}, "rank_id procid process process_id process_index dp_rank"},
+    {{KeyRole::local_rank, 1}, "local_rank"},
+    {{KeyRole::host, 3}, "host"},
+    {{KeyRole::host, 4}, "hostname"},
+    {{KeyRole::host, 2}, "node_name nodename node"},
+    {{KeyRole::host, 1}, "pod instance node_ip host_ip ip pod_name"},
+    {{KeyRole::gpu, 1}, "gpu local_gpu"},
+    {{KeyRole::gpu, 2}, "gpu_id gpu_index"},
+    {{KeyRole::gpu, 3}, "gpu_uuid"},
+    {{KeyRole::nic, 3}, "nic hca rdma_device rdma_dev ib_device ibdev"},
+    {{KeyRole::nic, 2}, "interface ifname iface netdev"},
+    {{KeyRole::port, 1}, "port"},
+    {{KeyRole::device, 1}, "device dev device_id dev_name"},
+    {{KeyRole::run, 2}, "run run_name"},
+    {{KeyRole::run, 3}, "run_id"},
+    {{KeyRole::element, 1},
+     "switch switch_name spine leaf tor router uplink link target ost mdt osd pool "
+     "bucket volume filesystem fs disk"},
+    {{KeyRole::metric, 3}, "metric metric_name"},
+    {{KeyRole::metric, 2}, "tag"},
+    {{KeyRole::metric, 1}, "name"},
+    {{KeyRole::amount, 1}, "value"},
+    {{KeyRole::operation, 2}, "op operation"},
+    {{KeyRole::operation, 1}, "coll collective func"},
+    {{KeyRole::bytes, 2}, "bytes nbytes size_bytes"},
+    {{KeyRole::bytes, 1}, "size"},
+    {{KeyRole::group, 2}, "comm communicator"},
+    {{KeyRole::group, 3}, "comm_id comm_hash"},
 };
 
 // In the order of how sure the name is.
-constexpr std::string_view kLosses[] = {
-    "lm_loss", "train_loss",      "training_loss", "reduced_train_loss",
-    "loss",    "global_avg_loss", "total_loss"};
-constexpr std::string_view kGradNorms[] = {"grad_norm", "gradient_norm", "global_grad_norm",
-                                           "total_grad_norm"};
+constexpr std::string_view kLosses =
+    "lm_loss train_loss training_loss reduced_train_loss loss global_avg_loss total_loss";
+constexpr std::string_view kGradNorms = "grad_norm gradient_norm global_grad_norm total_grad_norm";
 // A bare "step_ms" may be the optimizer's part of one: the lowest.
-constexpr std::string_view kTimeNames[] = {"elapsed_time_per_iteration",
-                                           "iteration_time",
-                                           "iter_time",
-                                           "step_time",
-                                           "train_step_time",
-                                           "training_step_time",
-                                           "train_step_timing",
-                                           "time_per_iteration",
-                                           "time_per_iter",
-                                           "time_per_step",
-                                           "iteration_duration",
-                                           "iter_duration",
-                                           "step_duration",
-                                           "batch_time"};
-constexpr std::string_view kTimesWithUnit[] = {"iteration", "iter", "train_step", "step"};
+constexpr std::string_view kTimeNames =
+    "elapsed_time_per_iteration iteration_time iter_time step_time train_step_time "
+    "training_step_time train_step_timing time_per_iteration time_per_iter time_per_step "
+    "iteration_duration iter_duration step_duration batch_time";
+constexpr std::string_view kTimesWithUnit = "iteration iter train_step step";
 struct Unit {
   std::string_view ending;
   double to_ms;
@@ -171,9 +90,12 @@ std::string normal(std::string_view key) {
   return out;
 }
 
-int grade_in(const auto& names, std::string_view name) {
-  const auto found = std::ranges::find(names, name);
-  return found == std::end(names) ? 0 : static_cast<int>(std::end(names) - found);
+// 1 of the last, more of those before it; 0 of any other.
+int grade_in(std::string_view names, std::string_view name) {
+  while (!names.empty())
+    if (take_word(names) == name)
+      return 1 + static_cast<int>(std::ranges::count(names, ' ')) + !names.empty();
+  return 0;
 }
 
 bool of_evaluation(std::string_view path) {
@@ -189,8 +111,8 @@ bool of_evaluation(std::string_view path) {
 KeyMeaning meaning_of(std::string_view key) {
   if (key.size() > kLongestStepName) return {};
   const std::string name = normal(key);
-  for (const NameWord& word : kStepNamesWords)
-    if (word.name == name) return {word.role, word.grade};
+  for (const StepWords& words : kStepNames)
+    if (has_word(words.names, name)) return words.meaning;
   if (line::names_moment(key)) return {KeyRole::time, 2};
   return {};
 }
