@@ -47,7 +47,7 @@ Tone tone_of(std::string_view text) {
   for (std::size_t i = 0; i <= text.size(); ++i) {
     const char c = i < text.size() ? text[i] : ' ';
     if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
-      word += lower(c);
+      word += culprit::lower(c);
       continue;
     }
     const bool plain = !contains(word, '_');

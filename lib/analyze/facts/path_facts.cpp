@@ -11,6 +11,7 @@
 
 #include "analyze/facts/facts.hpp"
 #include "line/header_layout.hpp"
+#include "model/ascii.hpp"
 #include "model/json.hpp"
 #include "model/word_list.hpp"
 #include "rules/lazy_pattern.hpp"
@@ -106,10 +107,7 @@ std::optional<std::int64_t> small_number(const std::string& text) {
 }
 
 bool listed(const std::string& name) {
-  std::string lower = name;
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(tolower(c)); });
-  return path_table().not_hosts.count(lower) > 0;
+  return path_table().not_hosts.count(culprit::lower(name)) > 0;
 }
 
 bool log_word(std::string_view part) {

@@ -407,13 +407,10 @@ Observed observe(const Facts& facts) {
       out.world = std::max(out.world, static_cast<std::int64_t>(g.ranks.size()));
       continue;
     }
-    if (out.replicas > 1) {
-      const std::string small = lower(g.description);
-      dimension = dimension_beside_replicas(small, dimension);
-    }
+    if (out.replicas > 1)
+      dimension = dimension_beside_replicas(culprit::lower(g.description), dimension);
     std::vector<Rank> ranks = g.ranks;
-    sort_rows(ranks);
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    sort_unique(ranks);
     out.groups[dimension].insert(std::move(ranks));
   }
   return out;
@@ -747,7 +744,7 @@ std::vector<ParallelGroup> parallel_groups(const Layout& layout) {
 }
 
 std::string dimension_of(std::string_view description) {
-  std::string name = lower(description);
+  std::string name = culprit::lower(description);
   std::string key = name;
   const auto cut = [&](std::string_view ending) {
     if (key.size() > ending.size() && key.ends_with(ending)) key.resize(key.size() - ending.size());

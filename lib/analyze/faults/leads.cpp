@@ -31,7 +31,7 @@ struct LineKind {
 // one; a line whose reason is known says what failed.
 int strength(const EventRow& e) {
   if (detail_of(e, "role") == name(rules::ReasonRole::specific)) return 1;
-  const std::string head = lower(std::string_view(e.message).substr(0, 60));
+  const std::string head = culprit::lower(std::string_view(e.message).substr(0, 60));
   for (const char* word : {"fatal", "exception", "panic", "abort", "traceback", "error:", "cannot ",
                            "unable to", "failed"})
     if (head.find(word) != std::string::npos) return 1;

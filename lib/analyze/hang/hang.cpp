@@ -344,8 +344,7 @@ class Join {
           if (const auto it = topology_.host_of.find(r);
               it != topology_.host_of.end() && it->second == common[0])
             s.ranks.push_back(r);
-      sort_rows(s.ranks);
-      s.ranks.erase(std::unique(s.ranks.begin(), s.ranks.end()), s.ranks.end());
+      sort_unique(s.ranks);
       s.confidence = confidence::kStorageWait;
       s.sources = out.front().sources;
       s.why = say(Phrase::cross_one_machine, out.size(), common[0]);
@@ -999,8 +998,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     if (!standing && joined) f.why += say(Phrase::and_besides, still.quiet_why);
     if (!reported && still.proven) f.why += say(Phrase::and_besides, still.why);
     f.title = title_of(s);
-    sort_rows(s.sources);
-    s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
+    sort_unique(s.sources);
     f.facts = facts_of(s, stands);
     show(facts, stacks, others, s, f);
     out.push_back(std::move(f));

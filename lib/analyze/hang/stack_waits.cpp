@@ -95,9 +95,7 @@ std::vector<CoverUnit> units_with(const std::vector<Rank>& outliers, const Topol
   }
   std::vector<CoverUnit> units;
   for (auto& [key, unit] : by_machines) {
-    sort_rows(unit.outliers);
-    unit.outliers.erase(std::unique(unit.outliers.begin(), unit.outliers.end()),
-                        unit.outliers.end());
+    sort_unique(unit.outliers);
     units.push_back(std::move(unit));
   }
   // The numbers of machines depend on the order of asking, so the id decides last.

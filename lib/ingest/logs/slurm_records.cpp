@@ -10,6 +10,7 @@
 #include "line/digit.hpp"
 #include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -323,9 +324,7 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     const std::size_t end = std::min(text.find(separator, begin), text.size());
     std::string name(text.substr(begin, end - begin));
     std::erase_if(name, [](char c) { return c == '\r' || c == ' ' || c == '"'; });
-    std::ranges::transform(name, name.begin(),
-                           [](unsigned char c) { return static_cast<char>(tolower(c)); });
-    columns.push_back(std::move(name));
+    columns.push_back(lower(name));
     at = end + 1;
   }
   const auto has = [&](const char* name) { return contains(columns, name); };
