@@ -327,10 +327,26 @@ static const Finding& because_of(const Walk& w, const Finding& crash) {
   return crash;
 }
 
+// The kernel's word for some process, where the job made steps and shows no failure: unless steps
+// ended at that moment it was not the job's.
+static bool of_another_process(const Walk& w, const Cause& c) {
+  if (!w.incident.last_iteration || after_effects(w) || timed_out(w)) return false;
+  const bool kernels = std::ranges::all_of(c.findings, [](const Finding* one) {
+    return one->origin == Origin::kernel && one->ranks.empty();
+  });
+  const bool ended =
+      std::ranges::any_of(w.incident.exits, [](const ExitFact& x) { return x.code != 0; });
+  const auto& last = w.incident.last_progress;
+  const bool then = c.start && last && *c.start + c.uncertainty >= *last - w.params.same_moment &&
+                    *c.start - c.uncertainty <= *last + 3 * w.params.same_moment;
+  return kernels && !ended && !then;
+}
+
 Answer process_crash(Walk& w) {
   const Cause* c = w.best(CauseKind::crash);
   if (c == nullptr) return ruled_out(say(Phrase::no_crash_first));
   const Finding& f = *c->findings.front();
+  if (of_another_process(w, *c)) return ruled_out(say(Phrase::job_without_failure));
   Verdict& v = w.verdict;
   act(v, Action::investigate, Precision::candidates, f.symptom, c->start);
   std::set<Rank> ranks;

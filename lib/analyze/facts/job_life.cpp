@@ -1,3 +1,4 @@
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/job_life.hpp"
 
 #include <algorithm>
@@ -110,6 +111,8 @@ std::vector<Host> storage_servers(const Facts& facts) {
       out.insert(short_host(*e.host));
     else if (e.traits.has(Trait::storage_missed) && e.peer && e.host && *e.host != *e.peer)
       out.insert(short_host(Host(*e.peer)));
+  for (const HostRow& h : facts.hosts)
+    if (named_as_storage(h.host)) out.insert(short_host(h.host));
   for (const ConfigRow& c : facts.configs)
     if (c.name == "storage.server") out.insert(short_host(Host(c.value)));
   // Small sites let a machine with GPUs serve files as well.

@@ -66,8 +66,8 @@ struct PathTable {
   NamePattern never_hosts_like;     // not even in a folder of hosts
   NamePattern one_per_machine_like;  // files of which a machine has one
   NamePattern by_machine_tool_like;  // a folder or an ending is a tool that tells of one machine
-  NamePattern job_output_like, other_programs_like, earlier_runs_like, named_after_run_like,
-      records_like;
+  NamePattern storage_servers_like, job_output_like, other_programs_like, earlier_runs_like,
+      named_after_run_like, records_like;
 };
 
 const PathTable& path_table() {
@@ -81,6 +81,7 @@ const PathTable& path_table() {
                     .never_hosts_like = named("never_hosts_like"),
                     .one_per_machine_like = named("one_per_machine_like"),
                     .by_machine_tool_like = named("by_machine_tool_like"),
+                    .storage_servers_like = named("storage_servers_like"),
                     .job_output_like = named("job_output_like"),
                     .other_programs_like = named("other_programs_like"),
                     .earlier_runs_like = named("earlier_runs_like"),
@@ -612,6 +613,10 @@ bool one_per_machine(std::string_view path) {
 }
 
 bool named_as_output(std::string_view path) { return path_table().job_output_like.stands_in(path); }
+
+bool named_as_storage(std::string_view host) {
+  return path_table().storage_servers_like.stands_in(host);
+}
 
 bool named_as_record(std::string_view path) { return path_table().records_like.stands_in(path); }
 

@@ -49,6 +49,8 @@ FileOfRun file_of_run(std::string_view path);
 
 // Named as a job's output is: "console.txt", "train_0.log", "slurm-4711.out".
 bool named_as_output(std::string_view path);
+// A machine called as servers of files are: "oss05", "weka-be-07".
+bool named_as_storage(std::string_view host);
 // Named as what machines, schedulers, services and tools keep: their lines say whom they are about.
 bool named_as_record(std::string_view path);
 // Named after a program that runs beside a training job: an evaluation, a server, a download.

@@ -261,7 +261,8 @@ class Joined {
   std::set<Host> held_down(const std::vector<Lead>& leads, const Lead& best) const {
     std::set<Host> out;
     for (const Lead& lead : leads) {
-      if (lead.event) return {};
+      // A machine that reports a fault beside what all of them show is one of them.
+      if (lead.event && (!lead.metric || lead.held < 2)) return {};
       if (lead.confidence < best.confidence - 0.05) continue;
       if (!lead.metric || lead.own_work || !lead.host || lead.held < 2) return {};
       out.insert(*lead.host);
