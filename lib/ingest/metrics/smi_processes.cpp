@@ -22,14 +22,14 @@ class SmiProcesses final : public Assembler {
 
   Step feed(const TextLine& line, Reading&) override {
     static const re2::RE2 kProcess(
-        R"(^\|\s+(\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?\d+\s+C(?:\+G)?\s+(\S.*?)\s+\d+MiB \|)");
+        R"(^\|\s+(\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?\d+\s+C(?:\+G)?\s+(\S.*?)\s+(\d+)MiB \|)");
     static const re2::RE2 kOther(R"(^(?:\||\+[-=]))");
     const re2::StringPiece text(line.raw.data(), std::min<std::size_t>(line.raw.size(), 512));
-    std::int64_t gpu = 0;
+    std::int64_t gpu = 0, mebibytes = 0;
     std::string program;
-    if (!re2::RE2::PartialMatch(text, kProcess, &gpu, &program))
+    if (!re2::RE2::PartialMatch(text, kProcess, &gpu, &program, &mebibytes))
       return re2::RE2::PartialMatch(text, kOther) ? Step::took : Step::not_mine;
-    if (gpu < 0 || gpu >= kMostGpus) return Step::took;
+    if (gpu < 0 || gpu >= kMostGpus || mebibytes < kLeastMemory) return Step::took;
     auto& [first, programs] = programs_[gpu];
     if (first.line == 0) first = line.place;
     program = program.substr(program.rfind('/') + 1);
@@ -50,6 +50,7 @@ class SmiProcesses final : public Assembler {
  private:
   static constexpr std::int64_t kMostGpus = 64;
   static constexpr std::size_t kMostPrograms = 16;
+  static constexpr std::int64_t kLeastMemory = 128;  // MiB; a display or a monitor has a few
   std::optional<Host> host_;
   std::map<std::int64_t, std::pair<Place, std::vector<std::string>>> programs_;
 };
