@@ -39,7 +39,9 @@ Why lived_with(const Setting& s, const Finding& f, CauseKind) {
 }
 
 Why few_warn(const Setting& s, const Finding& f, CauseKind) {
+  // A switch is asked alone how it is set up.
   if (f.severity != Severity::warning ||
+      (f.subject.kind == SubjectKind::network_switch && f.traits.has(Trait::lasting)) ||
       (f.hosts.size() >= 2 && static_cast<double>(f.hosts.size()) >=
                                   s.params.shared_hosts * static_cast<double>(s.incident.hosts)))
     return std::nullopt;
@@ -87,6 +89,16 @@ Why of_other_gpu(const Setting& s, const Finding& f, CauseKind) {
 Why from_elsewhere(const Setting& s, const Finding& f, CauseKind kind) {
   if (!of_machine(f, kind) || !s.machines.named_from_elsewhere_only(f)) return std::nullopt;
   return say(Phrase::named_from_elsewhere_only, *f.host);
+}
+
+// A switch is set up in a way that may hurt, and the job tells of nothing that this leads to.
+Why setting_unfelt(const Setting& s, const Finding& f, CauseKind) {
+  if (f.start || !f.traits.has(Trait::lasting) || f.subject.kind != SubjectKind::network_switch ||
+      std::ranges::any_of(s.incident.findings, [&](const Finding& g) {
+        return g.fired(Analysis::classify) && leads_to(f, g.event_class);
+      }))
+    return std::nullopt;
+  return say(Phrase::undated_unconfirmed);
 }
 
 // ---- What belongs to a beginning
@@ -480,6 +492,10 @@ constexpr Objection kToOne[] = {
      on_one_only},
     {"is of a machine on which no process of the job ran", Exclusion::not_of_job, kAll,
      of_no_process},
+    {"is a setting of a switch, and the job tells of nothing that it leads to",
+     Exclusion::unplaced,
+     {CauseKind::shared},
+     setting_unfelt},
     {"is of a server of storage", Exclusion::not_of_job, kOfMachines, of_storage_server},
     {"is asked when a job begins, and this one made steps",
      Exclusion::after_failure,

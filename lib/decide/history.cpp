@@ -520,6 +520,14 @@ struct Judge {
   }
 };
 
+// A machine that the cloud took back is no failure that could come again elsewhere.
+bool taken_back(const Verdict& v, std::span<const Finding> findings) {
+  return std::ranges::any_of(findings, [&](const Finding& f) {
+    return f.traits.has(Trait::taken_back) && !v.targets.empty() &&
+           contains(v.targets.front().because, f.id);
+  });
+}
+
 }  // namespace
 
 FailureRoot root_of(const Verdict& verdict, const std::vector<Finding>& findings) {
@@ -583,7 +591,7 @@ void consider_history(const Case& incident, Verdict& v) {
     j.repairs();
   else if (v.action == Action::checks) {
     if (!j.same_step()) j.climb(Measure::checks);
-  } else if (v.action == Action::reattempt && v.symptom != Symptom::none)  // a fault of its own
+  } else if (v.action == Action::reattempt && !taken_back(v, incident.findings))
     j.climb(Measure::reattempt);
   else if (v.action == Action::mitigate ||
            (v.action == Action::investigate && v.symptom == Symptom::mfu_decline))

@@ -367,9 +367,10 @@ Answer shared_cause(Walk& w) {
   }
   if (f.subject.kind == SubjectKind::network_switch) {
     v.precision = Precision::exact;
-    v.summary =
-        say(f.symptom == Symptom::infiniband_error ? Phrase::link_of_switch : Phrase::switch_failed,
-            f.subject.id, inside(f.title), at(c->start));
+    v.summary = say(f.symptom == Symptom::infiniband_error ? Phrase::link_of_switch
+                    : f.traits.has(Trait::lasting)         ? Phrase::setting_of_switch
+                                                           : Phrase::switch_failed,
+                    f.subject.id, inside(f.title), at(c->start));
   } else if (f.subject.kind == SubjectKind::storage && f.host && f.subject.id == *f.host) {
     v.precision = Precision::exact;
     v.summary = say(Phrase::storage_server_failed, *f.host, inside(f.title), at(c->start));

@@ -111,7 +111,8 @@ double more_work(const std::vector<const Finding*>& changes) {
 // the square of the length, and what a step does once does not grow.
 bool as_planned(const SlowFacts& slow, double work) {
   constexpr double kLeast = 1.15, kBelow = 0.7, kAbove = 1.35;
-  return work >= kLeast && slow.factor >= kBelow * work && slow.factor <= kAbove * work;
+  return slow.rhythm == SlowRhythm::none && slow.from_start && !slow.against_peers &&
+         work >= kLeast && slow.factor >= kBelow * work && slow.factor <= kAbove * work;
 }
 
 // Few changes of which nothing is known, where the whole run is slower than the one before and

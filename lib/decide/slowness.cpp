@@ -396,6 +396,21 @@ std::optional<Answer> slow_for_a_cause(Walk& w, std::span<const Finding* const> 
   return slow.empty() ? slow_saves(w) : std::nullopt;
 }
 
+// It was somebody, and is over for as long as it lasted.
+Answer slow_and_settled(Walk& w, const Finding& f, std::span<const Finding* const> slow) {
+  Verdict& v = w.verdict;
+  v.action = Action::none;
+  v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
+                                                                          : Precision::exact;
+  v.summary = say(Phrase::slow_settled, lasted(f), outlier_name(f), slow_of(f).reason,
+                  slow_of(f).factor, price(f));
+  v.summary += besides(slow);
+  target(v, f.subject, f.confidence, {f.id});
+  next(v, NextKind::plan,
+       say(Phrase::look_before_next_long_job, f.host ? Text(*f.host) : outlier_name(f)));
+  return taken(f.why);
+}
+
 // Slow now and again, at equal distances.
 Answer slow_in_rhythm(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
@@ -504,18 +519,7 @@ Answer slow_job(Walk& w) {
     next(v, NextKind::collect, say(Phrase::collect_step_parts));
     return taken(f.why);
   }
-  if (over && settled(w, f)) {
-    v.action = Action::none;
-    v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
-                                                                            : Precision::exact;
-    v.summary =
-        say(Phrase::slow_settled, lasted(f), outlier_name(f), slow_of(f).reason, factor, price(f));
-    v.summary += besides(slow);
-    target(v, f.subject, f.confidence, {f.id});
-    next(v, NextKind::plan,
-         say(Phrase::look_before_next_long_job, f.host ? Text(*f.host) : outlier_name(f)));
-    return taken(f.why);
-  }
+  if (over && settled(w, f)) return slow_and_settled(w, f, slow);
   return slow_because_of(w, f, slow);
 }
 

@@ -17,7 +17,8 @@ std::vector<ChangeRule> read_change_table() {
       out.push_back({.pattern = name.get<std::string>(),
                      .label = setting["label"].get<std::string>(),
                      .explains = setting["explains"].get<std::vector<std::string>>(),
-                     .scales_work = setting.contains("scales")});
+                     .scales_work = setting.value("scales", "") == "work",
+                     .scales_machines = setting.value("scales", "") == "machines"});
   sort_patterns(out, &ChangeRule::pattern);
   return out;
 }

@@ -11,8 +11,9 @@ struct ChangeRule {
   std::string pattern;  // of the setting's name; * stands for any run
   std::string label;    // "learning rate"; "" of a setting that no row knows
   std::vector<std::string> explains;
-  bool known = true;         // false: no row has it
-  bool scales_work = false;  // the work of a step grows with its value
+  bool known = true;             // false: no row has it
+  bool scales_work = false;      // the work of a step grows with its value
+  bool scales_machines = false;  // so does what does the work
 
   // Another in each run: its name, its folders, its length.
   bool differs_by_right() const { return known && explains.empty(); }

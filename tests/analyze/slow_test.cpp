@@ -276,6 +276,16 @@ Finding repaired(Facts& facts, const std::string& host, Nanoseconds from, Nanose
   f.start = from;
   f.end = to;
   f.traits.add(Trait::in_storms);
+  // The kernel logs of two machines.
+  for (const MemberId id : {MemberId(2), MemberId(3)}) {
+    MemberRow m;
+    m.id = id;
+    m.path = "dmesg/" + std::to_string(id);
+    m.text_kind = "kernel";
+    m.host = Host(id == 2 ? host : "node-7");
+    facts.members.push_back(m);
+  }
+  f.evidence.push_back({.member = 2, .line = 1});
   for (Nanoseconds t = from; t < to; t += kMinute) {
     EventRow e;
     e.event_class = f.event_class;

@@ -56,7 +56,10 @@ TEST(RunChanges, LongerSequencesTakeLongerSteps) {
   auto& facts = std::get<ChangeFacts>(longer.facts);
   facts.label = "sequence length";
   facts.work = 1.6;
-  EXPECT_EQ(verdict_of({slow_stretch(0, ""), longer}).action, Action::none);
+  Finding slow = slow_stretch(0, "");
+  std::get<SlowFacts>(slow.facts).from_start = true;
+  EXPECT_EQ(verdict_of({slow, longer}).action, Action::none);
+  EXPECT_EQ(verdict_of({slow_stretch(0, ""), longer}).action, Action::rollback);
   facts.work = 1.05;
   EXPECT_EQ(verdict_of({slow_stretch(0, ""), longer}).action, Action::rollback);
 }

@@ -186,14 +186,15 @@ TEST(GpuTopology, NearestNics) {
       "Legend:\n\n  NIC0: mlx5_0\n  NIC1: mlx5_bond_1\n  NIC2: mlx5_4\n";
   const auto rows = file("w1/nvidia-smi-topo.txt", text);
   EXPECT_EQ(rows.members[0].format, "gpu-topology");
-  EXPECT_EQ(settings(rows),
-            "gpu.peer_path[0]=NV4 gpu.peer_path[1]=NV4 gpu.peer_path[2]=NV4 topo.nic0=mlx5_0 "
-            "topo.nic1=mlx5_bond_1 topo.nic2=mlx5_4 topo.gpu0.nic=mlx5_bond_1 "
-            "topo.gpu1.nic=mlx5_bond_1,mlx5_4");
+  EXPECT_EQ(
+      settings(rows),
+      "gpu.peer_path[0]=NVLink gpu.peer_path[1]=NVLink gpu.peer_path[2]=NVLink topo.nic0=mlx5_0 "
+      "topo.nic1=mlx5_bond_1 topo.nic2=mlx5_4 topo.gpu0.nic=mlx5_bond_1 "
+      "topo.gpu1.nic=mlx5_bond_1,mlx5_4");
   EXPECT_EQ(settings(file("topo.txt",
                           "\tGPU0\tGPU1\tmlx5_0\tCPU Affinity\nGPU0\t X "
                           "\tNV1\tPHB\t0-7\nGPU1\tNV1\t X \tSYS\t0-7\nmlx5_0\tPHB\tSYS\t X \n")),
-            "gpu.peer_path[0]=NV1 gpu.peer_path[1]=NV1 topo.gpu0.nic=mlx5_0");
+            "gpu.peer_path[0]=NVLink gpu.peer_path[1]=NVLink topo.gpu0.nic=mlx5_0");
   EXPECT_EQ(settings(file("train.log", text + "step 1\nstep 2\nstep 3\nRuntimeError: x\n")), "");
 }
 

@@ -6,10 +6,12 @@ namespace {
 
 using namespace test;
 
-std::string said(const std::string& text) {
+std::string said(const std::string& text, const std::string& name = "switch/leaf-2.txt") {
+  const Folder folder;
+  folder.write(name, text);
   std::string out;
-  for (const EventRow& e : read_text(text).events)
-    if (e.event_class == "switch_lossless_lost") out += e.message + "\n";
+  for (const EventRow& e : read_folder(folder.path()).events)
+    if (e.event_class == "switch_flow_control_off") out += e.message + "\n";
   return out;
 }
 
@@ -23,10 +25,12 @@ TEST(SwitchFlowControl, ATableWithoutAnyPriority) {
   EXPECT_EQ(said(kHeading), "");
 }
 
-TEST(SwitchFlowControl, TakenOutAndNotMoved) {
+TEST(SwitchFlowControl, TakenOutAndNotMovedNorSetOtherwise) {
   EXPECT_EQ(said(" interface Ethernet1/14\n-  priority-flow-control mode on\n   no shutdown\n"),
             "flow control: taken out of the configuration: priority-flow-control mode on\n");
-  EXPECT_EQ(said("-  priority-flow-control mode on\n+  priority-flow-control mode on\n"), "");
+  EXPECT_EQ(said("+  priority-flow-control mode on\n-  priority-flow-control mode on\n"), "");
+  EXPECT_EQ(said("-  priority-flow-control mode auto\n+  priority-flow-control mode on\n"), "");
+  EXPECT_EQ(said("-\"pfc_enable\": \"3\",\n+\"pfc_enable\": \"3,4\",\n"), "");
   EXPECT_EQ(said("+  priority-flow-control mode on\n"), "");
 }
 
@@ -34,6 +38,15 @@ TEST(SwitchFlowControl, OffOnAllPorts) {
   EXPECT_EQ(said("Ethernet0..252: dscp_to_tc_map=AZURE   pfc_enable=(none)\n"),
             "flow control: PFC is enabled on no port\n");
   EXPECT_EQ(said("Ethernet0: pfc_enable=(none)\nEthernet4: pfc_enable=3,4\n"), "");
+  EXPECT_EQ(said("Ethernet0: pfc_enable=(none)\n"), "");
+}
+
+// A machine's own log, and what people wrote.
+TEST(SwitchFlowControl, OnlyOfSwitches) {
+  EXPECT_EQ(said("driver option pfc_enable=none ignored\ndriver option pfc_enable=none ignored\n",
+                 "node-1/app.log"),
+            "");
+  EXPECT_EQ(said("- pfc enable\n- qos roce lossless\n", "NOTES.md"), "");
 }
 
 // Links of NVLink as nvidia-smi prints them, GPU by GPU.
@@ -48,6 +61,14 @@ TEST(NvLinks, CountsThoseThatAreUp) {
     if (c.name.starts_with("gpu.nvlinks")) out += c.name + "=" + c.value + " ";
   EXPECT_EQ(out, "gpu.nvlinks[0]=1 gpu.nvlinks[1]=2 ");
   EXPECT_TRUE(read_text("\t Link 0: <inactive>\n").configs.empty());
+  const std::string one =
+      "GPU 0: NVIDIA H100 (UUID: GPU-00000000-aaaa-bbbb-cccc-1234567890ab)\n"
+      "\t Link 0: 26.562 GB/s\n";
+  const Rows twice = read_text(one + one);  // before and after
+  ASSERT_EQ(std::ranges::count_if(
+                twice.configs,
+                [](const ConfigRow& c) { return c.name == "gpu.nvlinks[0]" && c.value == "1"; }),
+            1);
 }
 
 }  // namespace

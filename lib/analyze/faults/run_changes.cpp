@@ -229,6 +229,9 @@ std::vector<Finding> run_changes(const Facts& facts) {
   const std::vector<const ConfigRow*> rows = rows_in_order(facts);
   from_diffs(rows, changes);
   from_arguments(facts, rows, changes);
+  // A batch for more machines is no more work for each.
+  const bool resized = std::ranges::any_of(
+      changes, [](const auto& one) { return rules::change_rule(one.first).scales_machines; });
   std::vector<Finding> out;
   for (const auto& [key, c] : changes) {
     // "code train.py" is code, "file mix_v3.json" what a file of that name is.
@@ -254,7 +257,7 @@ std::vector<Finding> run_changes(const Facts& facts) {
                           .explains = rule.explains,
                           .label = rule.label,
                           .known = rule.known,
-                          .work = rule.scales_work ? grown_by(c) : 0};
+                          .work = rule.scales_work && !resized ? grown_by(c) : 0};
     out.push_back(std::move(f));
   }
   sort_rows(out, [](const Finding& a, const Finding& b) {

@@ -69,7 +69,7 @@ std::map<std::string, Counter> counters_of(const Facts& facts, const rules::Cata
     const auto& match = known.find(s.name, s.unit);
     if (!match || match->kind != rules::MetricKind::counter || match->metric->entity != "nic" ||
         match->metric->bad != rules::MetricSide::high ||
-        (match->metric->symptom != Symptom::infiniband_error && !match->metric->wire))
+        match->metric->symptom != Symptom::infiniband_error)
       continue;
     const std::optional<Host>& host = s.host ? s.host : m->host;
     if (!host) continue;

@@ -14,7 +14,8 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kSlow = 1.25;  // times the usual step
+constexpr double kSlow = 1.25;               // times the usual step
+constexpr double kLongest = 7 * 24 * 3.6e6;  // ms; more is no step
 // What a program does itself at intervals is usual, and worth a word only where it costs much.
 constexpr double kLeastShare = 0.03, kLeastShareOfProgram = 0.1, kMostRows = 0.34;
 constexpr std::size_t kFewestRows = 60, kFewestBursts = 5;
@@ -69,7 +70,7 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
   std::vector<double> all;
   double whole = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps.attempt[i] != steps.attempt.back() || std::isnan(steps.ms[i]) ||
+    if (steps.attempt[i] != steps.attempt.back() || !(steps.ms[i] > 0 && steps.ms[i] < kLongest) ||
         steps.time[i] == kNoValue || steps.iteration[i] == kNoValue)
       continue;
     rows.push_back(i);

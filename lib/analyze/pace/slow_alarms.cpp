@@ -1,6 +1,7 @@
 #include "analyze/pace/slow_alarms.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace culprit::analyze {
@@ -24,12 +25,33 @@ bool holds_part_down(const Finding& f) {
 
 bool storm_within(const Facts& facts, const Finding& f, Nanoseconds from, Nanoseconds to) {
   constexpr std::uint64_t kFewest = 30, kTimesOthers = 5;
-  std::uint64_t inside = 0, outside = 0;
+  constexpr Nanoseconds kSpan = 10 * kMinute;
+  std::map<Nanoseconds, std::uint64_t> inside;
+  std::map<Host, std::uint64_t> others;
+  std::uint64_t all = 0, outside = 0;
   for (const EventRow& e : facts.events) {
-    if (e.event_class != f.event_class || !e.time_ns || e.host != f.host) continue;
-    (*e.time_ns >= from && *e.time_ns <= to ? inside : outside) += e.count;
+    if (e.event_class != f.event_class || !e.time_ns || !e.host) continue;
+    const bool within = *e.time_ns >= from && *e.time_ns <= to;
+    if (e.host != f.host) {
+      if (within) others[*e.host] += e.count;
+    } else if (within) {
+      inside[*e.time_ns] += e.count;
+      all += e.count;
+    } else {
+      outside += e.count;
+    }
   }
-  return inside >= kFewest && inside >= kTimesOthers * outside;
+  std::uint64_t most = 0, now = 0;
+  for (auto first = inside.begin(), last = first; last != inside.end(); ++last) {
+    now += last->second;
+    for (; last->first - first->first > kSpan; ++first) now -= first->second;
+    most = std::max(most, now);
+  }
+  const MemberRow* m = f.evidence.empty() ? nullptr : facts.member(f.evidence.front().member);
+  return most >= kFewest && all >= kTimesOthers * outside && m != nullptr &&
+         machines_asked(facts, *m) > 1 && std::ranges::all_of(others, [&](const auto& other) {
+           return all >= kTimesOthers * other.second;
+         });
 }
 
 std::vector<const Finding*> alarms_without_moment(const Facts& facts,
@@ -41,7 +63,10 @@ std::vector<const Finding*> alarms_without_moment(const Facts& facts,
         f.hosts.size() > 1 || !holds_part_down(f) || f.evidence.empty() || !of_job(*f.host))
       continue;
     const MemberRow* m = facts.member(f.evidence.front().member);
-    if (m == nullptr || machines_asked(facts, *m) < 2) continue;
+    // A line of a log may be of any day since the machine started; a look is of now.
+    if (m == nullptr || m->text_kind == "kernel" || m->format == "kernel-log" ||
+        machines_asked(facts, *m) < 2)
+      continue;
     if (!out.empty() && out.front()->host != f.host) return {};
     out.push_back(&f);
   }

@@ -11,7 +11,8 @@
 
 namespace culprit::analyze {
 
-// Whether the lines of a finding came as a storm between two moments, and hardly at other times.
+// Whether the lines of a finding came as a storm between two moments, hardly at other times, and on
+// no other machine whose log of that kind there is.
 bool storm_within(const Facts& facts, const Finding& f, Nanoseconds from, Nanoseconds to);
 
 // What holds a machine's own parts down (heat, power, fans) as a look at its sensors shows: of one

@@ -5,6 +5,7 @@
 //   -----------  ---------------------
 //   Ethernet0    3
 //   Ethernet8
+#include <map>
 #include <memory>
 #include <string>
 
@@ -13,10 +14,17 @@
 
 #include "ingest/engine/events.hpp"
 #include "ingest/logs/switch_name.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
 namespace {
+
+// Nothing of a machine that is no switch, and of notes.
+void say_of_switch(const Place& place, std::string what, Reading& reading) {
+  if (const auto owner = switch_of(reading); owner && reading.text_kind != "notes")
+    put_said(place, owner, std::move(what), reading);
+}
 
 // The rows below the heading.
 class LosslessTable final : public Assembler {
@@ -37,9 +45,9 @@ class LosslessTable final : public Assembler {
 
   void finish(Reading& reading) override {
     if (lossless_ == 0 && lossy_ > 0)
-      put_said(place_, switch_of(reading),
-               fmt::format("flow control: no lossless priority on any of {} ports", lossy_),
-               reading);
+      say_of_switch(place_,
+                    fmt::format("flow control: no lossless priority on any of {} ports", lossy_),
+                    reading);
   }
 
  private:
@@ -47,53 +55,57 @@ class LosslessTable final : public Assembler {
   std::size_t lossless_ = 0, lossy_ = 0;
 };
 
-// Lines of a comparison of two configurations; what stands on both sides was moved.
+// Lines of a comparison of two configurations: settings that stand on the old side alone.
 class FlowControlChange final : public Kept {
  public:
-  void line(bool added, const std::string& what, const Place& place) {
-    if (added) {
-      if (what == what_) what_.clear();
-    } else if (what_.empty()) {
-      what_ = what;
-      place_ = place;
-    }
+  void line(bool added, std::string what, const Place& place) {
+    std::string key = what.substr(0, what.find_first_of(" :"));
+    Change& change = changes_[std::move(key)];
+    ++(added ? change.added : change.removed);
+    if (!added && change.what.empty()) change.what = std::move(what), change.place = place;
   }
   void finish(Reading& reading) override {
-    if (!what_.empty())
-      put_said(place_, switch_of(reading),
-               fmt::format("flow control: taken out of the configuration: {}", what_), reading);
+    for (const auto& [key, change] : changes_)
+      if (change.removed > 0 && change.added == 0)
+        return say_of_switch(
+            change.place,
+            fmt::format("flow control: taken out of the configuration: {}", change.what), reading);
   }
 
  private:
-  std::string what_;
-  Place place_;
+  struct Change {
+    std::size_t removed = 0, added = 0;
+    std::string what;
+    Place place;
+  };
+  std::map<std::string, Change> changes_;
 };
 
-// What a switch prints of all its ports at once.
+// What a switch prints of its ports, one by one or as a range.
 class FlowControlOff final : public Kept {
  public:
-  void line(bool off, const Place& place) {
-    if (!off)
-      on_ = true;
-    else if (!off_)
-      off_ = place;
+  void line(bool off, bool several, const Place& place) {
+    if (!off) on_ = true;
+    if (off && ports_ == 0) first_ = place;
+    if (off) ports_ += several ? 2 : 1;
   }
   void finish(Reading& reading) override {
-    if (off_ && !on_)
-      put_said(*off_, switch_of(reading), "flow control: PFC is enabled on no port", reading);
+    if (ports_ > 1 && !on_)
+      say_of_switch(first_, "flow control: PFC is enabled on no port", reading);
   }
 
  private:
   bool on_ = false;
-  std::optional<Place> off_;
+  std::size_t ports_ = 0;
+  Place first_;
 };
 
 Outcome read_switch_flow_control(const TextLine& line, Reading& reading) {
   static const re2::RE2 kHeading(R"(^\s*Interface\s+Lossless priorities\s*$)"),
       kChanged(
-          R"((?i)^([-+])\s*(priority-flow-control (?:mode )?(?:on|auto|priority \d no-drop)|)"
+          R"((?i)^([-+])\s*"?(priority-flow-control (?:mode )?(?:on|auto|priority \d no-drop)|)"
           R"(pfc (?:on|enable|priority \d)\b.*|service-policy (?:input )?type (?:qos|queuing) .*|)"
-          R"("pfc_enable": ?"\d[\d,]*"|qos roce(?: lossless)?|roce (?:mode )?lossless)\s*,?\s*$)"),
+          R"(pfc_enable": ?"\d[\d,]*"|qos roce(?: lossless)?|roce (?:mode )?lossless)\s*,?\s*$)"),
       kState(R"re((?i)\bpfc_enable\b"?\s*[:=]\s*(\(none\)|none|off|""|"?\d[\d,]*))re");
   if (line.raw.size() > 300) return {};
   const re2::StringPiece text(line.raw.data(), line.raw.size());
@@ -106,7 +118,7 @@ Outcome read_switch_flow_control(const TextLine& line, Reading& reading) {
   }
   if (!re2::RE2::PartialMatch(text, kState, &what)) return {};
   reading.keep<FlowControlOff>().line(what.find_first_of("01234567") == std::string::npos,
-                                      line.place);
+                                      contains(line.raw, ".."), line.place);
   return {true};
 }
 

@@ -100,7 +100,8 @@ std::string read_gpu_topology(std::string_view bytes, const MemberRow& member, R
       near.place = place;
       const std::string path = usual_path(columns, all);
       if (!path.empty())
-        reading.sink.put(ConfigRow{place, "gpu.peer_path[" + all[0].substr(3) + "]", path});
+        reading.sink.put(ConfigRow{place, "gpu.peer_path[" + all[0].substr(3) + "]",
+                                   path.starts_with("NV") ? "NVLink" : "no NVLink"});
       for (std::size_t i = 0; i < columns.size(); ++i) {
         if (numbered(columns[i], "GPU")) continue;
         const int far = distance(all[i + 1]);

@@ -5,6 +5,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/scan.hpp"
+#include "line/timestamp.hpp"
 
 namespace culprit::ingest {
 
@@ -24,6 +25,7 @@ InventoryColumns inventory_heading(std::string_view line) {
   const auto cells = cells_of(line);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string name = lower(cells[i]);
+    if (line::names_moment(name)) return {};  // measured again and again
     if (!host && (name == "host" || name == "hostname" || name == "node" || name == "nodename" ||
                   name == "server" || name == "machine")) {
       host = true;

@@ -14,7 +14,7 @@ class NvLinks final : public Kept {
  public:
   void begin_gpu(std::string index, const Place& place, std::optional<Host> host) {
     gpu_ = {host, std::move(index)};
-    gpus_[gpu_].place = place;
+    gpus_[gpu_] = {place};  // of several looks the last one
   }
   bool add(bool up) {
     if (gpu_.second.empty()) return false;
