@@ -79,8 +79,11 @@ bool explains(const Finding& change, const Effects& effects) {
 
 // A machine, a part of one, or what several share: the change is beside it.
 bool accuses(const Verdict& v) {
-  return std::ranges::any_of(v.targets, [](const Target& t) {
-    if (of_many_machines(t.subject)) return false;
+  return std::ranges::any_of(v.targets, [&](const Target& t) {
+    // On whichever machine memory runs out first, something filled it.
+    if (of_many_machines(t.subject) ||
+        (v.symptom == Symptom::cpu_oom && t.subject.kind == SubjectKind::host))
+      return false;
     return t.subject.kind != SubjectKind::job && t.subject.kind != SubjectKind::config &&
            t.subject.kind != SubjectKind::rank && t.subject.kind != SubjectKind::code &&
            !(t.subject.kind == SubjectKind::storage && t.subject.id == "checkpoints");

@@ -136,9 +136,10 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
       reason = &f;
   if (reason == nullptr) return std::nullopt;
   Verdict& v = w.verdict;
-  v.action = reason->cause == CauseKind::outside   ? Action::none
-             : reason->cause == CauseKind::program ? Action::rollback
-                                                   : Action::repair;
+  v.action = reason->cause == CauseKind::outside ? Action::none
+             : reason->cause == CauseKind::program || reason->traits.has(Trait::of_image)
+                 ? Action::rollback
+                 : Action::repair;
   v.symptom = reason->symptom;
   v.precision = Precision::exact;
   v.start = slow.empty() ? reason->start : slow.front()->start;

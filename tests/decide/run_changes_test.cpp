@@ -50,6 +50,28 @@ Verdict verdict_of(std::vector<Finding> findings) {
   return decide::decide(c);
 }
 
+// Memory that one machine runs out of first is filled by what was changed.
+TEST(RunChanges, WhatFillsMemoryIsNoMachine) {
+  Finding oom;
+  oom.id = "classify/host_oom_kernel";
+  oom.analysis = Analysis::classify;
+  oom.event_class = "host_oom_kernel";
+  oom.severity = Severity::critical;
+  oom.role = Role::root;
+  oom.cause = CauseKind::resource;
+  oom.symptom = Symptom::cpu_oom;
+  oom.host = Host("n3");
+  oom.hosts = {Host("n3")};
+  oom.subject = {SubjectKind::host, "n3"};
+  oom.confidence = 0.9;
+  oom.start = oom.end = 100 * kMinute;
+  oom.facts = LineFacts{.names_trainer = true};
+  const Verdict v = verdict_of({oom, changed("code", {"code", "memory"})});
+  EXPECT_EQ(v.action, Action::rollback);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets.front().subject.id, "code");
+}
+
 // Twice the sequence takes twice the time: nothing is slow. A tenth more does not explain it.
 TEST(RunChanges, LongerSequencesTakeLongerSteps) {
   Finding longer = changed("seq_length", {"memory", "unequal load"});

@@ -31,6 +31,15 @@ TEST(TextDiff, ArgumentsVariablesAndVersions) {
             "change.package.trainer: 1.8.2 -> 1.9.0\nchange.lr:  -> 0.003\n");
 }
 
+// What people cut the headings off: code by its looks, on both sides.
+TEST(TextDiff, CodeBelowNoHeading) {
+  EXPECT_EQ(changes("code/change.txt",
+                    "commit 5d1\n-        wav = decode(self.items[i].path)\n"
+                    "+            self._cache[i] = decode(self.items[i].path)\n"),
+            "change.code:  -> change.txt\n");
+  EXPECT_EQ(changes("change_log.txt", "commit 5d1\n- moved the job\n+ asked the users\n"), "");
+}
+
 // A command that runs others: each option is a setting, and each program that came or went.
 TEST(TextDiff, CommandsAndTheirOptions) {
   EXPECT_EQ(changes("launch.diff",

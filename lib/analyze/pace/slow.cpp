@@ -165,6 +165,9 @@ class Joined {
     if (cost == 0 && interval.against_peers)  // no step tells how long it took
       cost = (interval.level - interval.baseline) *
              static_cast<double>(iteration_at(last) - iteration_at(interval.start));
+    // Counted in samples, a row stands for thousands; no more was lost than time went by.
+    if (f.start && f.end && *f.end > *f.start)
+      cost = std::min(cost, static_cast<double>(*f.end - *f.start) / 1e6);
     const double share = total_ > 0 ? cost / total_ : 0;
     // An attempt that ends slow, followed by one that is not: over, too.
     const bool next_is_slow = std::ranges::any_of(

@@ -115,11 +115,27 @@ class Diff {
     const string_view text = trimmed(one.text);
     if (text.empty() || text[0] == '#' || text.starts_with("//")) return;
     const std::vector<JobSetting> settings = settings_of(text);
-    if (settings.empty()) code_changed(line_place(member_, number, offset, line));
+    if (settings.empty()) {
+      code_changed(line_place(member_, number, offset, line));
+      // Without a heading, code is what looks like it on both sides.
+      if (file_.empty() && (contains(text, '(') || contains(text, " = "))) {
+        (one.side == Side::added ? added_ : removed_) = true;
+        if (!nameless_) nameless_ = line_place(member_, number, offset, line);
+      }
+    }
     for (const JobSetting& setting : settings) {
       if (pending_.size() >= kMostPending) flush();
       pending_.push_back({one.side, setting, line_place(member_, number, offset, line)});
     }
+  }
+
+  void finish() {
+    flush();
+    if (added_ && removed_ && told_.empty())
+      reading_.sink.put(ConfigRow{.place = *nameless_,
+                                  .name = "change.code",
+                                  .value = member_.path.substr(member_.path.rfind('/') + 1),
+                                  .before = ""});
   }
 
   // A hunk has ended: what stands on one side only came or went.
@@ -198,6 +214,8 @@ class Diff {
   std::vector<Pending> pending_;
   std::set<std::string> told_;
   std::size_t kept_ = 0;
+  bool added_ = false, removed_ = false;  // lines of code below no heading
+  std::optional<Place> nameless_;         // the first of them
 };
 
 std::string read_diff(string_view bytes, const MemberRow& member, Reading& reading) {
@@ -205,7 +223,7 @@ std::string read_diff(string_view bytes, const MemberRow& member, Reading& readi
   each_text_line(bytes, [&](string_view line, std::uint64_t number, std::size_t offset) {
     diff.take(line, number, offset);
   });
-  diff.flush();
+  diff.finish();
   return "";
 }
 
