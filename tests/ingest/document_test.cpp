@@ -210,7 +210,7 @@ TEST(Head, TellsWordsAsASearchDoes) {
     for (std::size_t length = 1; length <= 6; ++length) {
       const std::string word = text.substr(at, length);
       EXPECT_TRUE(head.has(word)) << word;
-      if (length > 1) { EXPECT_EQ(head.mentions(word), mentions(text, word)) << word; }
+      if (word.size() > 1) { EXPECT_EQ(head.mentions(word), mentions(text, word)) << word; }
     }
   EXPECT_TRUE(head.mentions("nvrm"));
   EXPECT_TRUE(head.has_any({"absent", "Xid"}));
