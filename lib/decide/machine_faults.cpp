@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "decide/storage_servers.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/contains.hpp"
@@ -371,7 +372,7 @@ Answer shared_cause(Walk& w) {
                     : f.traits.has(Trait::lasting)         ? Phrase::setting_of_switch
                                                            : Phrase::switch_failed,
                     f.subject.id, inside(f.title), at(c->start));
-  } else if (f.subject.kind == SubjectKind::storage && f.host && f.subject.id == *f.host) {
+  } else if (told_by_server(f)) {
     v.precision = Precision::exact;
     v.summary = say(Phrase::storage_server_failed, *f.host, inside(f.title), at(c->start));
   } else if (c->hosts.size() == 1 && w.incident.hosts_with_output > 2 &&

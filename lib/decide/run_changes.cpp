@@ -118,13 +118,17 @@ bool as_planned(const SlowFacts& slow, double work) {
          work >= kLeast && slow.factor >= kBelow * work && slow.factor <= kAbove * work;
 }
 
-// Few changes of which nothing is known, where the whole run is slower than the one before and
-// nothing else tells why.
-std::vector<const Finding*> unknown_changes(const Walk& w, const std::vector<const Finding*>& all) {
+// Where the whole run is slower than the one before, and nobody is accused of it; else null.
+const Finding* slower_than_before(const Walk& w) {
   const Finding* slow = lasting_slowness(w);
-  if (slow == nullptr || w.verdict.symptom != Symptom::mfu_decline || accuses(w.verdict) ||
-      w.verdict.action != Action::investigate || !since_a_start(w, slow_of(*slow)))
-    return {};
+  return slow != nullptr && w.verdict.symptom == Symptom::mfu_decline && !accuses(w.verdict) &&
+                 since_a_start(w, slow_of(*slow))
+             ? slow
+             : nullptr;
+}
+
+// Few changes of which nothing is known, where nothing else tells why.
+std::vector<const Finding*> unknown_changes(const std::vector<const Finding*>& all) {
   std::vector<const Finding*> out;
   std::ranges::copy_if(all, std::back_inserter(out),
                        [](const Finding* f) { return !std::get<ChangeFacts>(f->facts).known; });
@@ -157,9 +161,7 @@ void say_planned(Verdict& v, const Finding& slow, const std::vector<const Findin
       told += (because.size() == 1 ? Text() : Text(std::string("; "))) + f->why;
       because.push_back(f->id);
     }
-  v.action = Action::none;
-  v.symptom = Symptom::none;
-  v.precision = Precision::candidates;
+  act(v, Action::none, Precision::candidates, Symptom::none);
   v.sureness = std::min(v.sureness, Sureness::likely);
   v.targets.clear();
   v.next.clear();
@@ -175,15 +177,15 @@ void consider_changes(Walk& w) {
   const Effects effects = effects_asked(w);
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::changes) all.push_back(&f);
-  if (const Finding* slow = lasting_slowness(w);
-      slow != nullptr && w.verdict.symptom == Symptom::mfu_decline && !accuses(w.verdict) &&
-      since_a_start(w, slow_of(*slow)) && as_planned(slow_of(*slow), more_work(all)))
-    return say_planned(w.verdict, *slow, all);
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::changes && explains(f, effects)) changes.push_back(&f);
-  if (changes.empty()) changes = unknown_changes(w, all);
-  if (changes.empty()) return;
   Verdict& v = w.verdict;
+  const Finding* slow = slower_than_before(w);
+  if (slow != nullptr && as_planned(slow_of(*slow), more_work(all)))
+    return say_planned(v, *slow, all);
+  std::ranges::copy_if(all, std::back_inserter(changes),
+                       [&](const Finding* f) { return explains(*f, effects); });
+  if (changes.empty() && slow != nullptr && v.action == Action::investigate)
+    changes = unknown_changes(all);
+  if (changes.empty()) return;
   if (accuses(v)) {
     for (std::size_t i = 0; i < changes.size() && i < kMostChangesTold; ++i)
       next(v, NextKind::plan, say(Phrase::also_changed, changes[i]->why));

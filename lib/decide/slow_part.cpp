@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "decide/storage_servers.hpp"
 #include "model/confidence.hpp"
 #include "model/sort.hpp"
 #include "rules/step_parts.hpp"
@@ -49,11 +50,6 @@ bool shared_by_all(const Walk& w, const std::vector<const Finding*>& same) {
     hosts.insert(f->hosts.begin(), f->hosts.end());
   }
   return shared_by(w, hosts.size());
-}
-
-// What a server of files says of itself.
-bool told_by_server(const Finding& f) {
-  return f.subject.kind == SubjectKind::storage && f.host && f.subject.id == *f.host;
 }
 
 // A disk that is gone stays gone, and what is rebuilt keeps the server busy for hours: it may be so

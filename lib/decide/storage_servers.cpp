@@ -18,4 +18,8 @@ void faults_of_servers(Case& incident) {
   }
 }
 
+bool told_by_server(const Finding& f) {
+  return f.subject.kind == SubjectKind::storage && f.host && f.subject.id == *f.host;
+}
+
 }  // namespace culprit::decide

@@ -10,4 +10,7 @@ namespace culprit::decide {
 // storage, by the server's name.
 void faults_of_servers(Case& incident);
 
+// Whether it is such a finding.
+bool told_by_server(const Finding& f);
+
 }  // namespace culprit::decide

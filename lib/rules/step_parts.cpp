@@ -118,7 +118,9 @@ PartName read_part(std::string_view text) {
   PartName out;
   bool waiting = false;
   const std::vector<std::string> words = words_of_part(text);
-  if (has_word_of(text, table().no_durations)) return out;
+  if (std::ranges::any_of(
+          words, [](const std::string& word) { return table().no_durations.count(word) > 0; }))
+    return out;
   for (const std::string& word : words) {
     if (table().units.count(word) > 0) continue;
     out.whole = out.whole || table().whole.count(word) > 0;

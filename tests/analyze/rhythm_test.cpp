@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/steps.hpp"
+
 namespace culprit::analyze {
 namespace {
 
@@ -15,15 +17,7 @@ JobSteps steps_with(std::size_t n, Slow slow) {
   Nanoseconds now = kBegin;
   for (std::size_t i = 0; i < n; ++i) {
     const double ms = (2000 + static_cast<double>(i * 7 % 11) * 20) * slow(i, now);
-    now += static_cast<Nanoseconds>(ms * 1e6);
-    out.iteration.push_back(static_cast<std::int64_t>(i) + 1);
-    out.time.push_back(now);
-    out.ms.push_back(ms);
-    out.loss.push_back(2);
-    out.grad_norm.push_back(1);
-    out.not_a_number.push_back(0);
-    out.attempt.push_back(0);
-    out.place.push_back({1, i + 1, i * 50, 0});
+    add_step(out, ms, now);
   }
   return out;
 }

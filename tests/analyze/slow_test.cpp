@@ -2,6 +2,7 @@
 #include "report/phrases.hpp"
 #include "support/ranks.hpp"
 #include "support/hosts.hpp"
+#include "support/steps.hpp"
 
 #include <cmath>
 #include <limits>
@@ -41,15 +42,7 @@ JobSteps steps(std::size_t n, std::size_t from, std::size_t to) {
   Nanoseconds now = kBegin;
   for (std::size_t i = 0; i < n; ++i) {
     const double ms = (i >= from && i < to ? 1500 : 1000) + static_cast<double>(i * 7 % 11);
-    now += static_cast<Nanoseconds>(ms * 1e6);
-    out.iteration.push_back(static_cast<std::int64_t>(i) + 1);
-    out.time.push_back(now);
-    out.ms.push_back(ms);
-    out.loss.push_back(2);
-    out.grad_norm.push_back(1);
-    out.not_a_number.push_back(0);
-    out.attempt.push_back(0);
-    out.place.push_back({1, i + 1, i * 50, 0});
+    add_step(out, ms, now);
   }
   return out;
 }

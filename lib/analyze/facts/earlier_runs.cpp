@@ -94,7 +94,8 @@ void date_before_start(Facts& facts, Nanoseconds start) {
     return next == of_file->second.end() ? std::nullopt : std::optional(next->second);
   };
   for (EventRow& e : facts.events)
-    if (const auto time = no_later(e.place); !e.time_ns && time) e.time_ns = e.last_time_ns = time;
+    if (const auto time = e.time_ns ? std::nullopt : no_later(e.place))
+      e.time_ns = e.last_time_ns = time;
   for (TracebackRow& t : facts.tracebacks)
     if (!t.time_ns) t.time_ns = no_later(t.place);
   for (ExitRow& x : facts.exits)

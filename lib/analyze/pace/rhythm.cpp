@@ -103,8 +103,8 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
     return std::nullopt;
   const double by_clock = unlike(apart), by_count = unlike(counts);
   if (std::min(by_clock, by_count) > kAlike) return std::nullopt;
-  out.every = static_cast<Nanoseconds>(median_of(std::vector(apart)));
-  out.steps = static_cast<std::int64_t>(median_of(std::vector(counts)));
+  out.every = static_cast<Nanoseconds>(median_of(std::move(apart)));
+  out.steps = static_cast<std::int64_t>(median_of(std::move(counts)));
   out.by_clock = of_the_clock(by_clock, by_count, out);
   if (!out.by_clock && out.share < kLeastShareOfProgram) return std::nullopt;
   out.level_ms = median_of(std::move(slow));

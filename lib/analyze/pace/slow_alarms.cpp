@@ -8,12 +8,14 @@ namespace culprit::analyze {
 
 namespace {
 
-// Machines of which there is a file of this kind.
-std::size_t machines_asked(const Facts& facts, const MemberRow& like) {
-  std::set<Host> out;
+// The file that a finding stands in, where other machines have one of its kind; else null.
+const MemberRow* asked_of_several(const Facts& facts, const Finding& f) {
+  const MemberRow* like = f.evidence.empty() ? nullptr : facts.member(f.evidence.front().member);
+  if (like == nullptr) return nullptr;
+  std::set<Host> hosts;
   for (const MemberRow& m : facts.members)
-    if (m.host && m.format == like.format && m.text_kind == like.text_kind) out.insert(*m.host);
-  return out.size();
+    if (m.host && m.format == like->format && m.text_kind == like->text_kind) hosts.insert(*m.host);
+  return hosts.size() > 1 ? like : nullptr;
 }
 
 }  // namespace
@@ -47,11 +49,10 @@ bool storm_within(const Facts& facts, const Finding& f, Nanoseconds from, Nanose
     for (; last->first - first->first > kSpan; ++first) now -= first->second;
     most = std::max(most, now);
   }
-  const MemberRow* m = f.evidence.empty() ? nullptr : facts.member(f.evidence.front().member);
-  return most >= kFewest && all >= kTimesOthers * outside && m != nullptr &&
-         machines_asked(facts, *m) > 1 && std::ranges::all_of(others, [&](const auto& other) {
-           return all >= kTimesOthers * other.second;
-         });
+  return most >= kFewest && all >= kTimesOthers * outside &&
+         asked_of_several(facts, f) != nullptr &&
+         std::ranges::all_of(others,
+                             [&](const auto& other) { return all >= kTimesOthers * other.second; });
 }
 
 std::vector<const Finding*> alarms_without_moment(const Facts& facts,
@@ -60,13 +61,11 @@ std::vector<const Finding*> alarms_without_moment(const Facts& facts,
   std::vector<const Finding*> out;
   for (const Finding& f : classified) {
     if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || !f.host || f.start ||
-        f.hosts.size() > 1 || !holds_part_down(f) || f.evidence.empty() || !of_job(*f.host))
+        f.hosts.size() > 1 || !holds_part_down(f) || !of_job(*f.host))
       continue;
-    const MemberRow* m = facts.member(f.evidence.front().member);
     // A line of a log may be of any day since the machine started; a look is of now.
-    if (m == nullptr || m->text_kind == "kernel" || m->format == "kernel-log" ||
-        machines_asked(facts, *m) < 2)
-      continue;
+    const MemberRow* m = asked_of_several(facts, f);
+    if (m == nullptr || m->text_kind == "kernel" || m->format == "kernel-log") continue;
     if (!out.empty() && out.front()->host != f.host) return {};
     out.push_back(&f);
   }
