@@ -40,7 +40,7 @@ TEST(TextDiff, CodeBelowNoHeading) {
   EXPECT_EQ(changes("change_log.txt", "commit 5d1\n- moved the job\n+ asked the users\n"), "");
 }
 
-// A command that runs others: each option is a setting, and each program that came or went.
+// A command that runs others: each option is a setting.
 TEST(TextDiff, CommandsAndTheirOptions) {
   EXPECT_EQ(changes("launch.diff",
                     "--- launch_a.sh\n+++ launch_b.sh\n@@ -1,2 +1,2 @@\n"

@@ -130,11 +130,6 @@ std::vector<string_view> command_words(string_view line) {
   return out;
 }
 
-bool program_word(string_view word) {
-  return word.size() <= 40 && letter(word[0]) && !upper(word) &&
-         std::ranges::all_of(word, [](char c) { return of_name(c) && c != '.' && c != '/'; });
-}
-
 }  // namespace
 
 std::vector<JobSetting> job_settings(string_view line) {
@@ -155,11 +150,8 @@ std::vector<JobSetting> job_settings(string_view line) {
                              static_cast<std::size_t>(words[i + 1].data() + words[i + 1].size() -
                                                       words[i].data()))
                : words[i];
-    if (option(words[i]) || contains(words[i], '=')) {
+    if (option(words[i]) || contains(words[i], '='))
       if (const auto one = job_setting(whole)) out.push_back(*one);
-    } else if (program_word(words[i])) {
-      out.push_back({"command." + setting_name(words[i]), ""});
-    }
     i += valued;
   }
   return out;

@@ -20,8 +20,7 @@ struct JobSetting {
 std::optional<JobSetting> job_setting(std::string_view line);
 
 // The same of a line that may have several: a command and its options, "srun --mem-bind=local
-// numactl --membind=0 python train.py --lr 1e-4". Each program that it runs is a setting without a
-// value, "command.numactl".
+// numactl --membind=0 python train.py --lr 1e-4".
 std::vector<JobSetting> job_settings(std::string_view line);
 
 // Whether libraries of a training read a variable of that name; none that may hold a secret.
