@@ -74,7 +74,12 @@ std::set<Host> others_report(const Walk& w, const std::vector<const Finding*>& s
 void accuse(Walk& w, const std::vector<const Finding*>& settings, bool met) {
   constexpr std::size_t kMostSettings = 3, kMostHosts = 8;
   Verdict& v = w.verdict;
-  act(v, Action::repair, Precision::candidates);
+  // One machine that has another build pulls it anew; several show that the image has no one name.
+  const bool of_image = std::ranges::any_of(settings, [](const Finding* f) {
+    const auto* set = std::get_if<SettingFacts>(&f->facts);
+    return set != nullptr && set->of_image && f->hosts.size() > 1;
+  });
+  act(v, of_image ? Action::rollback : Action::repair, Precision::candidates);
   std::set<Host> hosts;
   for (std::size_t i = 0; i < settings.size() && i < kMostSettings; ++i) {
     const Finding& f = *settings[i];
@@ -83,7 +88,7 @@ void accuse(Walk& w, const std::vector<const Finding*>& settings, bool met) {
            : f.severity == Severity::critical ? confidence::kSettingCritical
                                               : confidence::kSettingDiffers,
            {f.id});
-    hosts.insert(f.hosts.begin(), f.hosts.end());
+    if (!of_image) hosts.insert(f.hosts.begin(), f.hosts.end());
     if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   }
   std::size_t named = 0;

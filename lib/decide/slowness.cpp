@@ -425,6 +425,19 @@ Answer slow_in_rhythm(Walk& w, const Finding& f) {
   return taken(f.why);
 }
 
+// Slower with every step since its start.
+Answer slow_and_growing(Walk& w, const Finding& f) {
+  Verdict& v = w.verdict;
+  if (slow_of(f).grows == 1 && ended_well(w)) return ruled_out(f.why);
+  const bool again = slow_of(f).grows > 1;
+  act(v, again ? Action::rollback : Action::mitigate, Precision::candidates, Symptom::mfu_decline);
+  v.summary = say(Phrase::slow_and_growing, f.why, price(f), again ? 1 : 2);
+  target(v, {SubjectKind::code, "the program"}, f.confidence, {f.id});
+  next(v, NextKind::plan, say(Phrase::find_what_is_kept));
+  next(v, NextKind::plan, say(Phrase::restart_meanwhile));
+  return taken(f.why);
+}
+
 }  // namespace
 
 std::vector<const Finding*> slow_stretches(const Walk& w) {
@@ -496,12 +509,16 @@ Answer slow_job(Walk& w) {
     return taken(f.why);
   }
   if (slow_of(f).rhythm != SlowRhythm::none) return slow_in_rhythm(w, f);
+  if (slow_of(f).grows > 0) return slow_and_growing(w, f);
   if (f.subject.kind == SubjectKind::job) {
     if (!over)
       if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);
     const Text relief = relief_of(slow_of(f).grown);
     // What made a part of the step longer for all, for so long, comes again: backups, scrubs.
-    const bool done = over && (relief.empty() || settled(w, f));
+    // A good part of the time that nobody explains is not done with, unless the job ended well.
+    constexpr double kMuch = 0.2;
+    const bool done =
+        over && (relief.empty() || settled(w, f)) && (slow_of(f).share < kMuch || ended_well(w));
     act(v,
         done             ? Action::none
         : relief.empty() ? Action::investigate

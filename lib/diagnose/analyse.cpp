@@ -21,6 +21,7 @@
 #include "analyze/metrics/snapshots.hpp"
 #include "analyze/metrics/metric_panels.hpp"
 #include "analyze/faults/settings_picture.hpp"
+#include "analyze/pace/growing_steps.hpp"
 #include "analyze/pace/rhythm.hpp"
 #include "analyze/pace/slow.hpp"
 #include "analyze/pace/slow_what_if.hpp"
@@ -63,7 +64,15 @@ std::vector<Finding> divergence_of(const store::Database& db, const analyze::Fac
   return out;
 }
 
-// Stretches of slow steps; where there are none, those that come again and again.
+// Nothing is told of who or what: no machine, no part of the step, no more work.
+bool unexplained(const Finding& f) {
+  const auto* slow = std::get_if<SlowFacts>(&f.facts);
+  return f.outcome != Outcome::fired ||
+         (f.subject.kind == SubjectKind::job && slow != nullptr && slow->grown.empty());
+}
+
+// Stretches of slow steps; where there are none, those that come again and again, and where nothing
+// explains them, steps that grow since the process began.
 std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pace,
                                     const analyze::OutlierReport& outliers,
                                     std::span<const Finding> all) {
@@ -72,6 +81,9 @@ std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pac
   if (std::ranges::none_of(out, [](const Finding& f) { return f.outcome == Outcome::fired; }))
     if (const auto rhythm = analyze::rhythm_of(pace.steps))
       out = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
+  if (std::ranges::all_of(out, unexplained))
+    if (const auto growing = analyze::growing_steps(pace.steps))
+      out = {analyze::growing_finding(facts, pace.steps, *growing)};
   return out;
 }
 

@@ -21,6 +21,7 @@
 #include "analyze/pace/step_jobs.hpp"
 #include "analyze/facts/topology.hpp"
 #include "ingest/engine/name_moment.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/median.hpp"
 #include "model/sort.hpp"
@@ -47,6 +48,14 @@ double in_ms(const SeriesRow& s) {
   return 0;
 }
 
+// What is told once of the whole run: a profile's medians, a summary by rank.
+bool of_whole_run(const SeriesPoints& points) {
+  const auto none = [](std::int64_t v) { return v == kNoValue; };
+  const auto first = [](std::int64_t v) { return v == kNoValue || v == 0; };  // of one scrape
+  return points.size() == 1 && std::ranges::all_of(points.steps, first) &&
+         std::ranges::all_of(points.times, none);
+}
+
 // Figures without units: a column of whole steps tells, or all parts of a step together, beside
 // what the job's log says that its steps took.
 class Units {
@@ -66,7 +75,7 @@ class Units {
       const bool part = rules::part_name(s.name).part != rules::StepPart::none;
       if (in_ms(s) > 0 || !s.unit.empty() || (!part && !rules::whole_of_step(s.name))) continue;
       const SeriesPoints points = db.points(s.id);
-      if (points.steps.empty()) continue;
+      if (points.size() == 0 || (points.steps.empty() && !of_whole_run(points))) continue;
       const double each = median_of({points.values.begin(), points.values.end()});
       if (part)
         parts[{s.member, s.rank, s.host}] += each;
@@ -114,13 +123,6 @@ class StepClock {
   std::vector<std::pair<std::int64_t, std::int64_t>> at_;
 };
 
-// What is told once of the whole run: a profile's medians, a summary by rank.
-bool of_whole_run(const SeriesPoints& points) {
-  const auto none = [](std::int64_t v) { return v == kNoValue; };
-  return points.size() == 1 && std::ranges::all_of(points.steps, none) &&
-         std::ranges::all_of(points.times, none);
-}
-
 // A machine works as long as the slowest of its devices, which waits the least.
 std::vector<double> of_slowest(const std::string& part,
                                std::map<std::string, std::vector<double>>& devices) {
@@ -150,13 +152,25 @@ std::vector<const SeriesRow*> comparable(const analyze::Facts& facts) {
   return out;
 }
 
+// Which iterations what is told once, and of no step, speaks of: from one to before another.
+struct ToldOnce {
+  std::size_t begin = 0, end = 0;
+};
+
+// All of a steady run; of one that is slow to its end the last, which was when somebody looked.
+ToldOnce told_once(const Pace& pace, std::size_t iterations) {
+  if (pace.report.intervals.empty()) return {0, iterations};
+  return pace.report.intervals.back().end >= pace.steps.size()
+             ? ToldOnce{iterations - 1, iterations}
+             : ToldOnce{};
+}
+
 // Parts of steps by who tells of them in `rows`, in the order of the iterations, which are sorted;
-// what `teller` gives nobody is left out. whole_run: what is told once of the whole run is so of
-// each of its iterations.
+// what `teller` gives nobody is left out.
 std::vector<analyze::PartSeries> parts_of(
     const store::Database& db, const analyze::Facts& facts, const Units& units,
     std::span<const SeriesRow* const> rows, const std::vector<std::int64_t>& iterations,
-    const StepClock& clock, bool whole_run,
+    const StepClock& clock, ToldOnce once,
     const std::function<std::optional<Rank>(const SeriesRow&)>& teller) {
   // By who tells and part, and then by the device of a machine that it is told of.
   std::map<std::pair<Rank, std::string>, std::map<std::string, std::vector<double>>> found;
@@ -169,9 +183,10 @@ std::vector<analyze::PartSeries> parts_of(
     const SeriesPoints points = db.points(s->id);
     if (points.size() == 0) continue;
     const auto offset = facts.clock_offset(s->member, s->clock);
-    const std::string device = s->rank         ? std::string()
-                               : s->local_rank ? fmt::format("{}", number_of(*s->local_rank))
-                                               : s->gpu.value_or("");
+    const std::optional<LocalRank> local = s->local_rank ? s->local_rank : m->local_rank;
+    const std::string device = s->rank ? std::string()
+                               : local ? fmt::format("{}", number_of(*local))
+                                       : s->gpu.value_or("");
     std::vector<double>& ms = found[{*rank, s->name}][device];
     if (ms.empty()) ms.assign(iterations.size(), kNoFigure);
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -184,7 +199,8 @@ std::vector<analyze::PartSeries> parts_of(
       if (printed || (at != iterations.end() && std::isnan(ms[place])))
         ms[place] = points.values[i] * unit;
     }
-    if (whole_run && of_whole_run(points)) std::ranges::fill(ms, points.values.front() * unit);
+    if (of_whole_run(points))
+      for (std::size_t i = once.begin; i < once.end; ++i) ms[i] = points.values.front() * unit;
   }
   std::vector<analyze::PartSeries> out;
   for (auto& [key, devices] : found)
@@ -423,6 +439,25 @@ std::vector<analyze::PartSeries> loads_of(const store::Database& db, const analy
   return out;
 }
 
+// Whom the program named as its slowest, and when.
+std::vector<analyze::NamedAt> names_of(const store::Database& db, const analyze::Facts& facts,
+                                       const StepClock& clock, std::vector<Evidence>& places) {
+  std::vector<analyze::NamedAt> out;
+  for (const SeriesRow& s : facts.series) {
+    if (s.name != kSlowestRank || !facts.counts(facts.member(s.member))) continue;
+    const SeriesPoints points = db.points(s.id);
+    const auto offset = facts.clock_offset(s.member, s.clock);
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (const std::int64_t step = clock.step_of(points, i, offset); step != kNoValue) {
+        out.push_back({step, Rank(static_cast<std::int64_t>(points.values[i]))});
+        places.push_back(
+            facts.evidence(analyze::place_of_sample(s, points, i), std::string(kSlowestRank)));
+        places.back().reading = fmt::format("rank {} in step {}", points.values[i], step);
+      }
+  }
+  return out;
+}
+
 // The whole run, if all ranks have more to wait for than to do, or load data for much of it.
 std::optional<analyze::SlowInterval> slow_for_all(const std::optional<analyze::UnequalLoad>& load,
                                                   const std::optional<analyze::GrownPart>& part,
@@ -445,9 +480,10 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   const bool steady = out.report.intervals.empty();
   const std::vector<const SeriesRow*> rows = comparable(facts);
   std::vector<analyze::PartSeries> parts =
-      parts_of(db, facts, units, rows, iterations, clock, steady, [&](const SeriesRow& s) {
-        return rules::whole_of_step(s.name) ? std::nullopt : tellers.of(facts, s);
-      });
+      parts_of(db, facts, units, rows, iterations, clock, told_once(out, iterations.size()),
+               [&](const SeriesRow& s) {
+                 return rules::whole_of_step(s.name) ? std::nullopt : tellers.of(facts, s);
+               });
   const std::vector<double> whole = whole_steps(out.steps, iterations);
   const std::vector<analyze::KernelTime> kernels =
       analyze::kernel_times(facts, [&](SeriesId id) { return db.points(id); });
@@ -465,7 +501,7 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
                                                                           : std::nullopt;
   };
   std::vector<analyze::PartSeries> all =
-      parts_of(db, facts, units, rows, iterations, clock, false, of_log);
+      parts_of(db, facts, units, rows, iterations, clock, {}, of_log);
   std::ranges::copy_if(parts, std::back_inserter(all),
                        [&](const analyze::PartSeries& p) { return wanted(p.name); });
   const std::vector<analyze::PartSeries> loads = loads_of(db, facts, iterations);
@@ -485,7 +521,9 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
     out.report.intervals.push_back(*interval);
   }
   if (tellers.hosts.empty()) out.series = parts;
-  if (all.empty() && parts.empty()) return;
+  std::vector<Evidence> named_places;
+  const std::vector<analyze::NamedAt> names = names_of(db, facts, clock, named_places);
+  if (all.empty() && parts.empty() && names.empty()) return;
   for (const analyze::SlowInterval& interval : out.report.intervals) {
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
@@ -497,12 +535,17 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
         .grown = steady ? analyze::dominant_part(of_all) : analyze::grown_part(of_all),
         .evidence = {},
         .kernels = {},
-        .load = analyze::unequal_load(of_ranks, loads, {.effect_of_work = steady ? 0 : 0.25})};
+        .load = analyze::unequal_load(of_ranks, loads, {.effect_of_work = steady ? 0 : 0.25}),
+        .named = analyze::named_slowest(names, first, last)};
     if (own.parts.ranks.size() == 1 && tellers.hosts.empty())
       own.kernels = analyze::slow_kernels(kernels, own.parts.ranks.front());
     for (const Rank rank : own.parts.ranks)
       if (own.evidence.size() < 4)
         tell_places(db, facts, tellers, clock, rank, own.parts.part, first, last, own.evidence);
+    for (std::size_t i = 0; i < names.size() && own.parts.ranks.empty() && own.named; ++i)
+      if (names[i].rank == own.named->rank && names[i].iteration >= first &&
+          names[i].iteration <= last && own.evidence.size() < 2)
+        own.evidence.push_back(named_places[i]);
     out.parts.push_back(std::move(own));
   }
   out.iterations = std::move(iterations);
@@ -612,21 +655,37 @@ struct Throughput {
   std::vector<double> before, inside;
 };
 
+bool names_any(const SeriesRow& s, std::initializer_list<std::string_view> words) {
+  const std::string name = lower(s.name);
+  return std::ranges::any_of(words, [&](std::string_view word) { return contains(name, word); });
+}
+
+// Of one GPU: of the whole job it follows how many there are.
 bool tells_throughput(const SeriesRow& s) {
   const auto known = rules::Catalogue::built_in().find(s.name);
-  return (known && known->metric->name == "throughput_per_gpu") ||
-         s.name.find("TFLOP") != std::string::npos;
+  return (known && (known->metric->name == "throughput_per_gpu" || known->metric->name == "mfu")) ||
+         names_any(s, {"flop", "mfu", "tok/s/gpu", "tokens/s/gpu", "tokens_per_gpu", "tgs"});
 }
 
 // What a step is given to do; cumulative counts tell of the whole run.
-bool tells_size_of_step(const SeriesRow& s) {
-  return s.name.find("batch size") != std::string::npos ||
-         s.name.find("batch_size") != std::string::npos ||
-         s.name.find("seq_len") != std::string::npos;
+bool tells_batch(const SeriesRow& s) {
+  return names_any(s, {"batch size", "batch_size", "batch-size"});
+}
+bool tells_length(const SeriesRow& s) {
+  return names_any(
+      s, {"seq_len", "seqlen", "seq len", "sequence length", "sequence_length", "seq_length"});
 }
 
-bool grew(const Throughput& figure, double ratio) {
-  return median_of(figure.inside) >= ratio * median_of(figure.before);
+double ratio_of(const Throughput& figure) {
+  return median_of(figure.inside) / median_of(figure.before);
+}
+
+// Whether steps that take `factor` times as long have so much more to do: a larger batch as much,
+// longer sequences up to the square.
+bool has_more_to_do(double batch, double length, double factor) {
+  constexpr double kMore = 1.1, kSlack = 1.35, kOfLength = 1.4;  // ... power
+  const double work = std::max(batch, 1.0) * std::pow(std::max(length, 1.0), kOfLength);
+  return work >= kMore && factor <= kSlack * work;
 }
 
 }  // namespace
@@ -636,39 +695,55 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
   constexpr std::size_t kFewestValues = 5;
   constexpr double kAsHigh = 0.95, kMore = 1.1;
   if (slow.empty()) return;
+  enum Kind { throughput, batch, length };
   struct Figure {
     const SeriesRow* row;
-    bool size;
+    Kind kind;
     SeriesPoints points;
   };
   std::vector<Figure> figures;
-  for (const SeriesRow& s : facts.series)
-    if (const bool size = tells_size_of_step(s);
-        (size || tells_throughput(s)) && facts.counts(facts.member(s.member)))
-      figures.push_back({&s, size, db.points(s.id)});
+  for (const SeriesRow& s : facts.series) {
+    if (!facts.counts(facts.member(s.member))) continue;
+    if (tells_batch(s) || tells_length(s))
+      figures.push_back({&s, tells_batch(s) ? batch : length, db.points(s.id)});
+    else if (tells_throughput(s))
+      figures.push_back({&s, throughput, db.points(s.id)});
+  }
   for (Finding& f : slow) {
     auto* stretch = std::get_if<SlowFacts>(&f.facts);
     if (stretch == nullptr || f.subject.kind != SubjectKind::job) continue;
-    std::map<std::string, Throughput> told, sizes;  // by name: of all runs
-    for (const auto& [row, size, points] : figures) {
+    std::map<std::pair<Kind, std::string>, Throughput> told;  // by name: of all runs
+    // Of steps that grow all the time those of the first tenth are what the others are held
+    // against.
+    const std::int64_t begin = stretch->grows > 0
+                                   ? stretch->first + (stretch->last - stretch->first) / 10
+                                   : stretch->first;
+    for (const auto& [row, kind, points] : figures) {
       for (std::size_t i = 0; i < points.values.size() && i < points.steps.size(); ++i) {
         if (points.steps[i] == kNoValue || !(points.values[i] > 0)) continue;
-        Throughput& figure = (size ? sizes : told)[row->name];
-        if (points.steps[i] < stretch->first)
+        Throughput& figure = told[{kind, row->name}];
+        if (points.steps[i] < begin)
           figure.before.push_back(points.values[i]);
         else if (points.steps[i] <= stretch->last)
           figure.inside.push_back(points.values[i]);
       }
     }
-    const auto few = [&](const auto& one) {
+    std::erase_if(told, [&](const auto& one) {
       return one.second.before.size() < kFewestValues || one.second.inside.size() < kFewestValues;
-    };
-    std::erase_if(told, few);
-    std::erase_if(sizes, few);
+    });
+    double of_batch = 0, of_length = 0;  // how many times as much; 0: not told
+    bool as_high = false, lower = false;
+    for (const auto& [name, figure] : told) {
+      const double ratio = ratio_of(figure);
+      if (name.first == batch) of_batch = std::max(of_batch, ratio);
+      if (name.first == length) of_length = std::max(of_length, ratio);
+      if (name.first == throughput) (ratio >= kAsHigh ? as_high : lower) = true;
+    }
     // A throughput that stays where a step has no more to do is no measurement.
-    stretch->more_work = !told.empty() && std::ranges::all_of(told, [&](const auto& one) {
-      return grew(one.second, kAsHigh);
-    }) && std::ranges::all_of(sizes, [&](const auto& one) { return grew(one.second, kMore); });
+    const bool unsized = of_batch == 0 && of_length == 0;
+    const bool larger = std::max(of_batch, of_length) >= kMore;
+    stretch->more_work = (as_high && !lower && (unsized || larger)) ||
+                         has_more_to_do(of_batch, of_length, stretch->factor);
   }
 }
 

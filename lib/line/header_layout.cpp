@@ -44,11 +44,19 @@ bool counted_word(std::string_view stem) {
   return contains(kCounted, std::string_view(lower(stem)));
 }
 
-// All of its parts are counted ("step1", "dp0-tp3", "llama3-70b"). "gpu-07" is a machine, as what
-// is one of a device's eight has no zero in front.
+// "gpu-07", "gpu112": a machine, as what is one of a device's eight has no zero in front and fewer
+// digits.
+bool machine_of_gpus(std::string_view word) {
+  if (!word.starts_with("gpu")) return false;
+  word.remove_prefix(3);
+  if (word.starts_with('-')) word.remove_prefix(1);
+  return word.size() >= 2 && std::ranges::all_of(word, digit) &&
+         (word.front() == '0' || word.size() >= 3);
+}
+
+// All of its parts are counted ("step1", "dp0-tp3", "llama3-70b").
 bool counts_something(std::string_view word) {
-  const bool padded = word.starts_with("gpu-0") && word.size() > 5;
-  if (padded) return false;
+  if (machine_of_gpus(word)) return false;
   const bool whole = word.find_first_of("-_.") == std::string_view::npos;
   while (!word.empty()) {
     const std::size_t end = std::min(word.find_first_of("-_."), word.size());

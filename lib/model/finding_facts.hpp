@@ -103,6 +103,7 @@ struct SlowFacts {
   bool transient = false;  // over, and too short to matter
   bool from_start = false;
   SlowRhythm rhythm = SlowRhythm::none;
+  std::size_t grows = 0;       // starts of the process from which its steps grew longer and longer
   bool against_peers = false;  // the whole run, by the others' parts of steps: no time was faster
   std::string shape;
   Text from_calls;  // how steps were counted without a log of them
@@ -140,6 +141,7 @@ struct SettingFacts {
   bool set_by_command = false;  // one command sets it back
   bool beside_job = false;      // programs that run beside the job's
   bool under_load = false;      // a job may run with it until its network is busy
+  bool of_image = false;        // what the job brings along
 
   // Of a part that is exchanged; what a command sets is none.
   bool of_part() const { return device && !set_by_command && !under_load; }

@@ -34,6 +34,12 @@ struct SeriesRow {
   auto operator<=>(const SeriesRow&) const = default;
 };
 
+// In the labels of numbers on lines with a label of srun -l, which may be the rank's.
+inline constexpr std::string_view kTaskLabel = "task=";
+
+// The name of the ranks that a program names as its slowest, one at a time.
+inline constexpr std::string_view kSlowestRank = "slowest rank";
+
 // A step or a time that a record does not give.
 inline constexpr std::int64_t kNoValue = std::numeric_limits<std::int64_t>::min();
 inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();

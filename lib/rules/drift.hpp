@@ -28,6 +28,7 @@ struct DriftRule {
   std::string carries;  // pattern of the names of devices that carry a job's traffic; "" = all
   bool set_by_command = false;        // one command sets it back: the device itself is well
   bool under_load = false;            // a job may run with it until its network is busy
+  bool of_image = false;              // what the job brings along: no machine is mended
   std::vector<std::string> leads_to;  // classes that a machine with another value prints
   std::string advice;
 };

@@ -139,6 +139,9 @@ PartName read_part(std::string_view text) {
   const bool both = has_any(words, {"forward", "fwd", "fw"}) &&
                     has_any(words, {"backward", "bwd", "bw"}) &&
                     !has_any(words, {"compute", "kernel"});
+  // "optimizer_step" is a part of a step.
+  const bool of_optimizer = has_any(words, {"optimizer", "optim", "opt"});
+  if (out.whole && of_optimizer) out.whole = false;
   if (out.waits || out.whole || both) out.works = false;
   if (out.whole && !out.waits) out.part = StepPart::none;
   return out;

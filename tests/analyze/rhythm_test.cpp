@@ -8,13 +8,13 @@
 namespace culprit::analyze {
 namespace {
 
-constexpr Nanoseconds kBegin = 1'700'000'000 * kSecond;
+constexpr Nanoseconds kRhythmBegin = 1'700'000'000 * kSecond;
 
 // Steps of some two seconds; slow(i, now) tells how many times as long one is.
 template <class Slow>
 JobSteps steps_with(std::size_t n, Slow slow) {
   JobSteps out;
-  Nanoseconds now = kBegin;
+  Nanoseconds now = kRhythmBegin;
   for (std::size_t i = 0; i < n; ++i) {
     const double ms = (2000 + static_cast<double>(i * 7 % 11) * 20) * slow(i, now);
     add_step(out, ms, now);
@@ -24,7 +24,7 @@ JobSteps steps_with(std::size_t n, Slow slow) {
 
 TEST(Rhythm, ATimerBesideTheJob) {
   const auto found = rhythm_of(steps_with(2000, [](std::size_t, Nanoseconds now) {
-    return (now - kBegin) / kSecond % 600 < 60 && now > kBegin + kMinute ? 2.5 : 1.0;
+    return (now - kRhythmBegin) / kSecond % 600 < 60 && now > kRhythmBegin + kMinute ? 2.5 : 1.0;
   }));
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->by_clock);

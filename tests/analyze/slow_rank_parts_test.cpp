@@ -192,6 +192,29 @@ TEST(SlowRankParts, OneReadingOfManyRanksTellsWhereSeveralStandOut) {
       << "a single rank may have had one bad step";
 }
 
+// Somebody looked once, while it was slow: what one has more to do than the others is what the
+// steps grew by.
+TEST(SlowRankParts, OneLookThatExplainsHowMuchStepsGrew) {
+  Data d;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    d.iterations.push_back(i);
+    d.iteration_ms.push_back(i < 20 ? 2000 : 3200);
+  }
+  const auto look = [&](double more, const char* name) {
+    d.parts.clear();
+    for (std::int64_t rank = 0; rank < 16; ++rank) {
+      PartSeries part{Rank(rank), name, std::vector<double>(40, std::nan(""))};
+      part.ms.back() = 1500 + static_cast<double>(rank % 3) + (rank == 5 ? more : 0);
+      d.parts.push_back(std::move(part));
+    }
+    return d.ask(20, 39);
+  };
+  EXPECT_EQ(look(1200, "compute_ms").ranks, std::vector<Rank>{Rank(5)});
+  EXPECT_EQ(look(1200, "fwd_bwd_ms").ranks, std::vector<Rank>{Rank(5)});
+  EXPECT_TRUE(look(300, "compute_ms").ranks.empty());   // the steps grew by much more
+  EXPECT_TRUE(look(6000, "compute_ms").ranks.empty());  // ... or by much less
+}
+
 TEST(SlowRankParts, ASharedCause) {
   const SlowParts s = job(16, {}, 25).ask(100, 199);
   EXPECT_EQ(s.answer, SlowPartsAnswer::shared) << report::words(s.why);

@@ -1,5 +1,5 @@
 // What all slow measurements of a table have in common.
-#include "ingest/table/rate_factors.hpp"
+#include "ingest/engine/rate_factors.hpp"
 #include "kit.hpp"
 
 namespace culprit::ingest {

@@ -121,6 +121,51 @@ void HostNames::learn_addresses_by_number(const std::set<std::string>& addresses
   }
 }
 
+void HostNames::learn_addresses_as_others(const std::set<std::string>& addresses) {
+  constexpr std::size_t kFewest = 4;
+  const auto cut = [](const std::string& name) -> std::pair<std::string, std::int64_t> {
+    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+    if (digits == 0 || digits == name.size() || name.size() - digits > 6) return {};
+    return {name.substr(0, digits), std::strtoll(name.c_str() + digits, nullptr, 10)};
+  };
+  // By the stem of the names and the network: how far apart both numbers are; with two distances
+  // neither says anything.
+  struct Distance {
+    std::int64_t apart = 0;
+    std::size_t pairs = 0;
+    bool alike = true;
+  };
+  std::map<std::pair<std::string, std::string>, Distance> found;
+  std::set<std::string> placed;
+  for (const auto& [address, host] : address_) {
+    placed.insert(host);
+    const auto [network, octet] = cut(address);
+    const auto [stem, number] = cut(host);
+    if (!is_address(Host(address)) || network.empty() || stem.empty()) continue;
+    Distance& of = found[{network, stem}];
+    of.alike = of.alike && (of.pairs == 0 || of.apart == octet - number);
+    of.apart = octet - number;
+    ++of.pairs;
+  }
+  std::map<std::string, std::string> learnt;
+  for (const std::string& address : addresses) {
+    if (address_.count(address) > 0) continue;
+    const auto [network, octet] = cut(address);
+    std::size_t fits = 0;
+    for (const auto& [name, domains] : domains_) {
+      const auto [stem, number] = cut(name);
+      const auto of = found.find({network, stem});
+      if (of == found.end() || !of->second.alike || of->second.pairs < kFewest ||
+          placed.count(name) > 0 || octet - number != of->second.apart)
+        continue;
+      learnt[address] = name;
+      ++fits;
+    }
+    if (fits != 1) learnt.erase(address);
+  }
+  for (const auto& [address, host] : learnt) learn_address(address, Host(host));
+}
+
 Host HostNames::by_ending(const std::string& end) const {
   const auto it = endings_.find(end);
   return it == endings_.end() ? Host() : it->second;

@@ -24,6 +24,9 @@ class HostNames {
   // Addresses of one network that end in 40 to 47 beside machines whose names do, and no others:
   // each is that machine's. One number by itself, or a part of them, is chance.
   void learn_addresses_by_number(const std::set<std::string>& addresses);
+  // Addresses that nobody calls his own, where machines called alike have addresses that end as far
+  // from their numbers: beside cn-110 at 10.40.3.10 and three more such, 10.40.3.18 is cn-118.
+  void learn_addresses_as_others(const std::set<std::string>& addresses);
   // "describe_node_q8zd.txt" beside gke-pool-7c1f2e90-q8zd: people keep the end of a long name.
   // Empty: no name, or several, end so. After learn_endings().
   Host by_ending(const std::string& end) const;

@@ -14,6 +14,7 @@
 #include "analyze/facts/rank_blocks.hpp"
 #include "model/address.hpp"
 #include "model/contains.hpp"
+#include "model/number.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -141,6 +142,7 @@ class Resolution {
     place_by_blocks(ranks_, facts_.world_size);
     index_processes();
     read_task_labels();
+    place_series_of_tasks();
     place_members();
     tell_clusters_apart();
     settle_rows();
@@ -545,6 +547,13 @@ class Resolution {
           s.host = Host(name);
   }
 
+  static std::optional<std::int64_t> task_of(const SeriesRow& s) {
+    std::int64_t task = 0;
+    if (s.rank || !s.labels.starts_with(kTaskLabel)) return std::nullopt;
+    const std::string_view text = std::string_view(s.labels).substr(kTaskLabel.size());
+    return parse_whole(text.substr(0, text.find(',')), task) ? std::optional(task) : std::nullopt;
+  }
+
   std::optional<Host> host_of(const std::optional<Host>& printed, const Place& place) const {
     if (printed && !nameless_host(*printed)) return names_.canonical(*printed);
     const MemberRow* m = facts_.member(place.member);
@@ -565,6 +574,10 @@ class Resolution {
     std::set<std::string> speakers;
     each_speaking_address([&](const Host& address, const Place&) { speakers.insert(address); });
     names_.learn_addresses_by_number(speakers);
+    std::set<std::string> peers;
+    for (const auto& e : facts_.events)
+      if (e.peer && is_address(Host(*e.peer))) peers.insert(*e.peer);
+    names_.learn_addresses_as_others(peers);
     for (MemberRow& m : facts_.members)
       if (m.host) m.host = names_.canonical(*m.host);
   }
@@ -797,6 +810,7 @@ class Resolution {
       if (task && rank) ++(*task == *rank ? agree : differ);
     };
     for (const auto& e : facts_.events) compare(e.task, number_of(e.rank));
+    for (const SeriesRow& s : facts_.series) compare(task_of(s), number_of(s.rank));
     for (const auto& i : facts_.identities)
       if (i.source != kExit)
         compare(i.task,
@@ -821,6 +835,17 @@ class Resolution {
       for (const IdentityRow* i : order_)
         if (i->task && i->host && i->source != kExit)
           add_rank(Rank(*i->task), host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
+  }
+
+  // The numbers on lines with such a label.
+  void place_series_of_tasks() {
+    for (SeriesRow& s : facts_.series) {
+      const std::optional<std::int64_t> task = task_of(s);
+      if (!task) continue;
+      if (tasks_are_ranks_) s.rank = Rank(*task);
+      if (const auto it = by_task_.find({s.member, *task}); it != by_task_.end() && !s.host)
+        s.host = it->second.host;
+    }
   }
 
   // Several tasks of one machine each name another local rank there.

@@ -367,6 +367,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     setting.set_by_command = item.rule->set_by_command;
     setting.beside_job = item.rule->slower == "more words";
     setting.under_load = item.rule->under_load;
+    setting.of_image = item.rule->of_image;
     setting.label = label;
     setting.value = told;
     f.figures.emplace_back("majority", item.values[0].value);

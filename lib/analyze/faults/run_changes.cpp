@@ -2,6 +2,7 @@
 #include "analyze/faults/run_changes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "analyze/facts/path_facts.hpp"
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -23,7 +25,7 @@ namespace {
 constexpr std::size_t kMostChanges = 40;
 constexpr std::size_t kMostOfList = 100;
 constexpr std::string_view kArgument = "job.", kChange = "change.";
-constexpr std::string_view kConfigFormat = "job-config", kPackagesFormat = "packages";
+constexpr std::string_view kPackagesFormat = "packages", kVersionsFormat = "versions";
 constexpr std::string_view kOfPython = "pip.";
 
 // Of a machine, or of a process that it names.
@@ -33,7 +35,9 @@ bool environment(const MemberRow& m) {
 
 // All settings of a run, which says what is not set as well.
 bool whole_list(const MemberRow& m) {
-  return m.format == kConfigFormat || m.format == kPackagesFormat || environment(m);
+  constexpr std::array<std::string_view, 5> kLists{"job-config", "job-config-json", "launch-script",
+                                                   kPackagesFormat, kVersionsFormat};
+  return contains(kLists, std::string_view(m.format)) || environment(m);
 }
 
 // A value as it stands in the later run, and what it was.
@@ -48,7 +52,7 @@ using Arguments = std::map<std::string, std::vector<const ConfigRow*>>;
 
 bool of_arguments(const ConfigRow& row, const MemberRow& m) {
   return row.name.starts_with(kArgument) || m.format == kPackagesFormat ||
-         (environment(m) && row.name.starts_with("env."));
+         m.format == kVersionsFormat || (environment(m) && row.name.starts_with("env."));
 }
 
 // As a diff has it: "pip.flash-attn" is "package.flash_attn".
@@ -148,12 +152,11 @@ void compare(const Arguments& before, const Arguments& now, Changes& out) {
 // tell runs apart, the last two: "run41.yaml", "run42.yaml". Many are of ranks or of a sweep.
 std::vector<std::pair<MemberId, MemberId>> last_two_files(
     const Facts& facts, const std::map<MemberId, Arguments>& arguments) {
-  constexpr std::size_t kMostFiles = 6, kFewestNames = 4;
+  constexpr std::size_t kMostFiles = 6, kFewestNames = 2;
   std::map<std::string, std::vector<MemberId>> alike;
   for (const auto& [member, names] : arguments) {
     const MemberRow& m = *facts.member(member);
-    if (whole_list(m) && names.size() >= kFewestNames)
-      alike[file_of_run(m.path).series].push_back(member);
+    if (names.size() >= kFewestNames) alike[file_of_run(m.path).series].push_back(member);
   }
   const auto order = [&](MemberId member) {
     const std::string& path = facts.member(member)->path;
@@ -196,6 +199,7 @@ void from_arguments(const Facts& facts, const std::vector<const ConfigRow*>& all
     const Arguments &before = last[earlier], &now = last[later];
     compare(before, now, out);
     // A whole list tells what is not in it, too.
+    if (!whole_list(*facts.member(later))) continue;
     for (const auto& [name, rows] : now)
       if (before.count(name) == 0)
         out.insert_or_assign(name, Changed{"", first_values(rows), rows.front()->place});

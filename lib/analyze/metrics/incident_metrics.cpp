@@ -171,7 +171,9 @@ bool short_look(const SeriesPoints& points, bool timed) {
 
 std::string entity_name(const SeriesRow& s) {
   const std::string host = name_of(s.host);
-  if (s.gpu) return fmt::format("{}{}gpu{}", host, host.empty() ? "" : "/", *s.gpu);
+  if (s.gpu)
+    return fmt::format("{}{}{}{}", host, host.empty() ? "" : "/",
+                       s.gpu->starts_with("gpu") ? "" : "gpu", *s.gpu);
   if (s.nic) return fmt::format("{}{}{}", host, host.empty() ? "" : "/", *s.nic);
   if (s.rank) return fmt::format("rank {}", *s.rank);
   return host;
@@ -331,9 +333,7 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
           put(reason_name(match->metric->name, reason), std::string(),
               [bit = bit](double v) { return is_set(v, bit); });
     };
-    // A table that somebody kept at no known time tells of any day.
-    const bool of_any_day = !timed && facts.member(s.member)->format == "metrics-table";
-    if (!of_any_day && points.size() > 0 && short_look(points, timed) &&
+    if (points.size() > 0 && short_look(points, timed) &&
         (match->metric->slows || mask || match->metric->name == kUtilization))
       each_of_it(add_last);
     if (timed)

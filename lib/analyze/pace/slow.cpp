@@ -361,11 +361,26 @@ class Joined {
     }
   }
 
+  // Whom the program names, where it does not tell by how much.
+  std::vector<Lead> named(const OwnWork& own) const {
+    if (!own.named || (own.load && !own.load->load.empty())) return {};
+    const Rank rank = own.named->rank;
+    Lead lead{.subject = {SubjectKind::rank, std::to_string(number_of(rank))},
+              .ranks = {rank},
+              .confidence = confidence::kSlowByParts,
+              .own_work = true};
+    lead.host = host_of(facts_, rank);
+    lead.evidence = own.evidence;
+    lead.reason = say(Phrase::named_slowest, own.named->times, own.named->of);
+    lead.advice = say(Phrase::look_at_named, number_of(rank));
+    return {std::move(lead)};
+  }
+
   std::vector<Lead> own_work(const OwnWork* own) const {
     std::vector<Lead> out;
     if (own == nullptr) return out;
     const SlowParts* parts = &own->parts;
-    if (parts->answer != SlowPartsAnswer::ranks || parts->ranks.empty()) return out;
+    if (parts->answer != SlowPartsAnswer::ranks || parts->ranks.empty()) return named(*own);
     // Who does more because it was given more is not slow.
     if (own->load && !own->load->load.empty()) return out;
     Lead lead{.ranks = parts->ranks, .own_work = true};
@@ -471,8 +486,13 @@ class Joined {
   bool may_explain(const MetricOutlier& o, const std::optional<Nanoseconds>& start,
                    const std::optional<Nanoseconds>& end, bool later) const {
     if (of_another_job(o)) return false;
+    // Nor has a low clock, where those of all others are as high as at work.
+    constexpr std::size_t kManyAlike = 8;
+    constexpr double kFarBelow = 0.8;
+    const bool alone = o.known->bad == rules::MetricSide::low && o.outlier.size >= kManyAlike &&
+                       o.outlier.value < kFarBelow * o.outlier.crowd;
     if (o.outlier.start == kNoValue || !start || !end)
-      return o.known->zero_above || o.known->at_rest;
+      return o.known->zero_above || o.known->at_rest || alone;
     const Nanoseconds behind = later ? std::max(10 * kMinute, 2 * (*end - *start)) : 0;
     return o.outlier.start >= *start && o.outlier.start <= *end + behind;
   }

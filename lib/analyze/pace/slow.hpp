@@ -15,6 +15,7 @@
 #include "analyze/pace/job_steps.hpp"
 #include "analyze/metrics/outlier_search.hpp"
 #include "analyze/pace/grown_part.hpp"
+#include "analyze/pace/named_slowest.hpp"
 #include "analyze/pace/slow_kernels.hpp"
 #include "analyze/pace/slow_rank_parts.hpp"
 #include "analyze/pace/unequal_load.hpp"
@@ -29,6 +30,7 @@ struct OwnWork {
   std::vector<Evidence> evidence;
   std::optional<SlowKernels> kernels;  // of the one rank that works longer
   std::optional<UnequalLoad> load;     // where the ranks were given unequal work
+  std::optional<NamedSlowest> named;   // whom the program names as its slowest
 };
 
 struct SlowJobParams {

@@ -130,12 +130,22 @@ void place_by_meeting(const SlowPartsInput& input, const SlowPartsParams& params
     if (kind == PartKind::own && rules::synchronises(name)) kind = PartKind::waiting;
 }
 
+// Where no part tells of work or of waiting by itself, what holds both is all there is to compare:
+// in a wait for one rank all others are as long as it.
+void place_alone(Kinds& kinds) {
+  const auto sure = [](const auto& kind) { return kind.second != PartKind::mixed; };
+  if (std::ranges::any_of(kinds, sure)) return;
+  for (auto& [name, kind] : kinds)
+    if (rules::part_name(name).part == rules::StepPart::compute) kind = PartKind::own;
+}
+
 Kinds kinds_of(const SlowPartsInput& input, const SlowPartsParams& params) {
   Kinds out;
   for (const PartSeries& p : input.parts)
     if (out.count(p.name) == 0) out.emplace(p.name, params.kind(p.name));
   place_by_complement(input, params, out);
   place_by_meeting(input, params, out);
+  place_alone(out);
   return out;
 }
 
@@ -276,6 +286,16 @@ bool explains_iterations(Rank rank, double typical, const SlowPartsParams& param
   return false;
 }
 
+// Of work that nobody told before the iterations grew: 1 where it is as much above that of the
+// others as they grew by, so that both began together; else 0.
+double fits_excess(double excess_ms, const Halves& iteration, const SlowPartsParams& params) {
+  const double grown = iteration.inside - iteration.outside;
+  return grown > params.effect * iteration.outside && excess_ms >= params.few_explain * grown &&
+                 excess_ms * params.few_explain <= grown
+             ? 1
+             : 0;
+}
+
 // The part of the ranks' work that rose most: above its own past, or above the same part of the
 // others.
 std::string most_risen_part(const SlowPartsInput& input, const Kinds& kinds,
@@ -377,10 +397,14 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   for (std::size_t i = 0; i < accused; ++i) leads.push_back(by.lead(i));
   result.excess_ms = median_of(leads);
   if (result.against_outside && !explains_iterations(first, typical, params, result)) return result;
+  if (!result.against_outside && iteration.without > 0)
+    result.explains = fits_excess(result.excess_ms, iteration, params);
 
-  // Few readings say enough where they are what the slow steps take longer, and all others wait.
+  // Few readings say enough where they are what the slow steps take longer, and all others wait, or
+  // cannot but wait.
+  const bool held_up = waits || result.excess_ms >= params.unseen_wait * result.iteration_ms;
   if (accused * result.readings < params.least &&
-      !(waits && result.all.size() >= params.many && result.explains >= params.few_explain)) {
+      !(held_up && result.all.size() >= params.many && result.explains >= params.few_explain)) {
     result.why = say(Phrase::too_few_inside, result.readings);
     result.answer = SlowPartsAnswer::not_enough;
     return result;

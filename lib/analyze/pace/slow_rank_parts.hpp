@@ -66,6 +66,7 @@ struct SlowPartsParams {
   double complement = 0.25;
   double least_explained = 0.3;  // of the iteration's excess
   double few_explain = 0.7;      // ... of fewer readings than `least`
+  double unseen_wait = 0.25;     // of an iteration: so much more work of one leaves others waiting
   double most_accused = 0.34;    // share of the ranks: above, nobody stands out
 };
 

@@ -1,4 +1,4 @@
-#include "ingest/table/rate_factors.hpp"
+#include "ingest/engine/rate_factors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -48,6 +48,38 @@ std::vector<RatePart> narrowest(const std::map<RatePart, Count>& counts, std::si
   return in_all.empty() ? std::vector<RatePart>() : in_all.begin()->second;
 }
 
+// Machines of which no measurement is usual, so many of them that every slow one has one; those in
+// most slow ones first. Empty where that is no small part of all machines, or leaves a slow one.
+std::vector<RatePart> hosts_of_all(const std::vector<RateRow>& rows,
+                                   const std::vector<double>& shares,
+                                   const std::map<RatePart, Count>& counts) {
+  constexpr std::size_t kFewestSlow = 2, kLargestShare = 3;  // a third of all
+  std::vector<std::pair<std::size_t, RatePart>> never_usual;
+  std::size_t hosts = 0;
+  for (const auto& [part, count] : counts)
+    if (part.kind == RatePart::Kind::host) {
+      ++hosts;
+      if (count.usual == 0 && count.slow > 0) never_usual.emplace_back(count.slow, part);
+    }
+  std::ranges::stable_sort(never_usual,
+                           [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<bool> open(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) open[i] = shares[i] < kFarBelow;
+  std::vector<RatePart> out;
+  for (const auto& [slow, part] : never_usual) {
+    std::size_t covers = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (open[i] && std::ranges::find(rows[i].parts, part) != rows[i].parts.end())
+        open[i] = false, ++covers;
+    if (covers > 0 && slow < kFewestSlow) return {};
+    if (covers > 0) out.push_back(part);
+  }
+  const bool left = std::ranges::any_of(open, [](bool one) { return one; });
+  if (left || out.size() < 2 || out.size() * kLargestShare > hosts) return {};
+  std::ranges::sort(out);
+  return out;
+}
+
 }  // namespace
 
 std::optional<SlowFactor> slow_factor(const std::vector<RateRow>& rows) {
@@ -79,6 +111,7 @@ std::optional<SlowFactor> slow_factor(const std::vector<RateRow>& rows) {
   if (out.slow == 0 || out.usual < kFewestUsual || best_slow * kGap > worst_usual)
     return std::nullopt;
   out.parts = narrowest(counts, out.slow);
+  if (out.parts.empty()) out.parts = hosts_of_all(rows, shares, counts);
   if (out.parts.empty() || out.parts.size() > kMostAlike) return std::nullopt;
   std::nth_element(slow_shares.begin(), slow_shares.begin() + slow_shares.size() / 2,
                    slow_shares.end());

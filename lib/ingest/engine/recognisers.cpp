@@ -18,7 +18,8 @@ extern const Recogniser kSmiHeading, kSmiProcesses, kSmiList, kEccHistory, kNicH
     kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname,
     kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
     kKubectlTop, kSinfo, kKubernetesConditions, kCgroupCpu, kFabricCounters, kFabricLinks,
-    kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kSwitchFlowControl;
+    kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kSwitchFlowControl, kMeasuredLines,
+    kSlowestRankLines;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
@@ -28,8 +29,8 @@ extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, 
     kZoneComments, kZoneSettings, kRepeatedWork, kPciRows, kMachineAnswers, kMachineTable;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kStatusLines,
     kPstree, kDumpHeading;
-extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
-    kMegatronTimers, kMegatronStraggler;
+extern const Recogniser kFieldFigures, kDeepspeedFigures, kTitanFigures, kSamplesPerSecond,
+    kStepTimes, kMegatronTimers, kMegatronStraggler;
 
 namespace {
 
@@ -56,6 +57,8 @@ constexpr const Recogniser* kAll[] = {
     &kStepJson,
     &kLoopLines,
     &kStepTime,
+    &kSlowestRankLines,
+    &kMeasuredLines,
     &kRankParts,
     &kProgressBar,
     &kWorkBar,
@@ -102,6 +105,7 @@ constexpr const Recogniser* kAll[] = {
     &kRasMonitor,
     &kInspector,
     &kFieldFigures,
+    &kDeepspeedFigures,
     &kTitanFigures,
     &kSamplesPerSecond,
     &kStepTimes,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ingest/metrics/metric_value.hpp"
+#include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/remarks.hpp"
 #include "ingest/engine/series_book.hpp"
@@ -211,6 +212,12 @@ class SmiCsv final : public RecordReader {
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     const auto [fields, machine] = fields_above(raw);
+    // "== gx-07 ==" above the rows of a machine.
+    if (fields.empty() && !contains(raw, ',') && headings_.take(raw)) {
+      end_tick(reading);
+      machine_ = headings_.host();
+      return {};
+    }
     if (fields.empty() && line::remark(raw)) {
       if (contains(lower(raw), "boot")) reading.keep<Remarks>().hear(raw, place, reading);
       return {};
@@ -408,6 +415,7 @@ class SmiCsv final : public RecordReader {
   std::vector<Waiting> waiting_;
   Nanoseconds waiting_time_ = 0;
   std::string waiting_host_;
+  BlockHeadings headings_;
   std::string machine_;   // of the rows, as the line above them says
   std::size_t rows_ = 0;  // of a tick
   std::size_t next_gpu_ = 0;

@@ -77,7 +77,9 @@ DiffForm diff_form_of(const Head& head) {
 
 bool called_diff(const Head& head) {
   const string_view base = head.base();
-  return contains(base, "diff") || contains(base, "patch") || contains(base, "change");
+  const string_view first = trimmed(head.bytes.substr(0, head.bytes.find('\n')));
+  return contains(base, "diff") || contains(base, "patch") || contains(base, "change") ||
+         first.starts_with("$ diff ") || first.starts_with("diff ");
 }
 
 bool sniff_diff(const Head& head) {

@@ -18,7 +18,7 @@
 #include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/table/measured_rates.hpp"
-#include "ingest/table/rate_factors.hpp"
+#include "ingest/engine/rate_book.hpp"
 #include "line/line.hpp"
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
@@ -59,17 +59,6 @@ bool heads_rates(const Head& head) {
   return found;
 }
 
-// What somebody expects is no measurement, and the traffic of a job no test.
-bool names_rate(std::string_view text) {
-  static const re2::RE2 kRate(
-      R"((?i)(?:^|[^a-z])(?:bus|alg)?bw(?:$|[^a-z])|bandwidth|gbps|mbps|g[ib]?b?/s|gb_?s\b|m[ib]?b/s|[tg]flop)");
-  static const re2::RE2 kGiven(
-      R"((?i)expect|theor|nominal|rated|baseline|reference|spec|target|limit|\blink|capab|util|traffic|(?:^|[^a-z])(?:[tr]x|xmit|rcv)(?:$|[^a-z]))");
-  const re2::StringPiece piece(text.data(), text.size());
-  return text.size() <= 200 && re2::RE2::PartialMatch(piece, kRate) &&
-         !re2::RE2::PartialMatch(piece, kGiven);
-}
-
 // By tabs, else by what tables are separated with, else by blanks.
 Cells rate_cells(std::string_view line) {
   constexpr std::size_t kMostCells = 32;
@@ -89,6 +78,18 @@ Cells rate_cells(std::string_view line) {
     at = line.find_first_not_of(' ', end);
   }
   return out;
+}
+
+// "GEMM TFLOPS   H2D GB/s": by two blanks, where one belongs to a name; else nothing.
+Cells wide_cells(std::string_view line) {
+  Cells out;
+  if (line.find_first_of("\t,;|") != line.npos) return out;
+  while (!(line = trimmed(line)).empty()) {
+    const std::size_t end = std::min(line.find("  "), line.size());
+    out.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+  return out.size() > 1 ? out : Cells();
 }
 
 enum class Column {
@@ -186,6 +187,8 @@ std::vector<std::string> hosts_in(std::string_view cell) {
   return named ? out : std::vector<std::string>();
 }
 
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 // "rail3" of 3.
 std::string numbered(std::string_view kind, std::string_view value) {
   const bool number = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
@@ -231,16 +234,18 @@ std::optional<double> rate_in(std::string_view cell) {
   return value;
 }
 
-// Measurements of one column, with the place of each row.
-struct Measured {
-  std::string name;
-  std::vector<RateRow> rows;
-  std::vector<Place> places;
-  std::vector<std::size_t> sections;  // below which remark a row stands
-};
+// "gpu3": a column of a device.
+bool gpu_named(std::string_view heading) {
+  const std::string name = lower(heading);
+  return name.size() > 3 && name.size() <= 5 && name.starts_with("gpu") &&
+         std::ranges::all_of(name.substr(3), [](char c) { return c >= '0' && c <= '9'; });
+}
 
 class RateTable {
  public:
+  // named: what the file is called says that it holds rates.
+  explicit RateTable(bool named) : told_(named) {}
+
   // True: the line is understood.
   bool take(std::string_view line, const Place& place) {
     const std::string_view text = trimmed(line);
@@ -253,7 +258,7 @@ class RateTable {
     }
     if (take_pair(text)) return true;
     const Cells cells = rate_cells(text);
-    if (columns_.empty() && take_heading(cells)) return true;
+    if (columns_.empty() && (take_heading(wide_cells(text)) || take_heading(cells))) return true;
     return !columns_.empty() ? take_row(cells, place)
            : perftest_       ? take_perftest(cells, place)
            : told_           ? take_bare(cells, place)
@@ -261,7 +266,7 @@ class RateTable {
   }
   bool series() const { return series_; }
   std::size_t rows() const { return rows_; }
-  const std::vector<Measured>& measured() const { return measured_; }
+  const std::vector<MeasuredRates>& measured() const { return measured_; }
 
   // So many rows of the same parts that they are a series of one moment after another.
   bool repeats() const {
@@ -290,7 +295,7 @@ class RateTable {
     bool part = false, rate = false;
     std::vector<Column> columns;
     for (const std::string_view cell : cells) {
-      columns.push_back(column_of(cell));
+      columns.push_back(told_ && gpu_named(cell) ? Column::rate : column_of(cell));
       const Column c = columns.back();
       series_ = series_ || c == Column::series;
       rate = rate || c == Column::rate;
@@ -345,7 +350,14 @@ class RateTable {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (columns_[i] != Column::rate) continue;
       const auto rate = rate_in(cells[i]);
-      if (rate) add(measured_[nth], parts, condition, *rate, place);
+      const std::string& heading = measured_[nth].name;
+      if (rate && gpu_named(heading)) {
+        Parts of_device = parts;
+        add_device(numbered("GPU ", std::string_view(heading).substr(3)), of_device);
+        add(measured_[0], of_device, condition, *rate, place);
+      } else if (rate) {
+        add(measured_[nth], parts, condition, *rate, place);
+      }
       any = any || rate;
       ++nth;
     }
@@ -402,12 +414,13 @@ class RateTable {
     return count(hosts);
   }
 
-  Measured& column(const std::string& name) {
-    const auto at = std::ranges::find(measured_, name, &Measured::name);
-    return at != measured_.end() ? *at : measured_.emplace_back(Measured{name, {}, {}, {}});
+  MeasuredRates& column(const std::string& name) {
+    const auto at = std::ranges::find(measured_, name, &MeasuredRates::name);
+    return at != measured_.end() ? *at
+                                 : measured_.emplace_back(MeasuredRates{name, {}, {}, {}, stages_});
   }
 
-  void add(Measured& to, const Parts& parts, const std::string& condition, double rate,
+  void add(MeasuredRates& to, const Parts& parts, const std::string& condition, double rate,
            const Place& place) {
     to.rows.push_back({parts, condition, rate});
     to.places.push_back(place);
@@ -421,7 +434,7 @@ class RateTable {
   }
 
   std::vector<Column> columns_;
-  std::vector<Measured> measured_;
+  std::vector<MeasuredRates> measured_;
   std::map<Parts, std::size_t> times_;
   std::vector<std::string> pair_;
   std::size_t rows_ = 0, section_ = 0;
@@ -429,79 +442,22 @@ class RateTable {
   bool stages_ = false;  // rows are times of stages
 };
 
-// Of all rows; where they tell nothing, of those below one remark.
-std::optional<SlowFactor> factor_of(const Measured& measured) {
-  if (auto all = slow_factor(measured.rows)) return all;
-  std::map<std::size_t, std::vector<std::size_t>> sections;
-  for (std::size_t i = 0; i < measured.rows.size(); ++i)
-    sections[measured.sections[i]].push_back(i);
-  if (sections.size() < 2) return std::nullopt;
-  for (const auto& [section, indices] : sections) {
-    std::vector<RateRow> rows;
-    for (const std::size_t i : indices) rows.push_back(measured.rows[i]);
-    if (auto one = slow_factor(rows)) {
-      one->slowest = indices[one->slowest];
-      return one;
-    }
-  }
-  return std::nullopt;
-}
-
-std::string text_of(const RatePart& part, std::size_t alike) {
-  switch (part.kind) {
-    case RatePart::Kind::device:
-      return fmt::format("measured rate of {} of {} is low", part.name, part.host);
-    case RatePart::Kind::network_switch:
-      return fmt::format("measured rate through switch {} is low", part.name);
-    case RatePart::Kind::rail: {
-      std::string name = part.name;
-      std::ranges::replace(name, ' ', '-');
-      return fmt::format("measured rate of {} is low on all machines", name);
-    }
-    case RatePart::Kind::group: return fmt::format("measured rate of group {} is low", part.name);
-    case RatePart::Kind::stage:
-      return fmt::format("work of pipeline stage {} takes longer", part.name);
-    case RatePart::Kind::host: break;
-  }
-  return alike == 1 ? fmt::format("measured rate of {} is low", part.host)
-                    : fmt::format("measured rate is low wherever {} or one of {} others takes part",
-                                  part.host, alike - 1);
-}
-
-void tell(const SlowFactor& factor, const Measured& measured, Reading& reading) {
-  for (const RatePart& part : factor.parts) {
-    line::Line said;
-    if (!part.host.empty()) said.prefix.host = Host(part.host);
-    const bool time = part.kind == RatePart::Kind::stage;  // its rates are shares of one
-    said.message =
-        fmt::format("{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
-                    text_of(part, factor.parts.size()), time ? 1 / factor.rate : factor.rate,
-                    time ? 1 / factor.usual_rate : factor.usual_rate, measured.name, factor.slow,
-                    factor.slow + factor.usual);
-    put_said(measured.places[factor.slowest], said, reading.text_kind, reading);
-  }
-}
-
 std::string read_measured_rates(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  RateTable table;
+  RateTable table(names_rate(file_name(member.path)));
   each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) {
     table.take(text, place_of_line(member.id, number, offset, text));
     return table.rows() < kMostRateRows;
   });
-  const Measured* of = nullptr;
-  std::optional<SlowFactor> least;
-  for (const Measured& measured : table.measured())
-    if (auto factor = factor_of(measured); factor && (!least || factor->share < least->share))
-      least = std::move(factor), of = &measured;
-  if (least) tell(*least, *of, reading);
+  tell_slowest(table.measured(), reading);
   return table.rows() >= kMostRateRows ? "rates.too_many" : "";
 }
 
 }  // namespace
 
 bool measured_rates(const Head& head) {
-  if (!heads_rates(head)) return false;
-  RateTable table;
+  const bool named = names_rate(file_name(head.path));
+  if (!named && !heads_rates(head)) return false;
+  RateTable table(named);
   std::size_t lines = 0, good = 0;
   each_text_line(head.bytes, [&](std::string_view text, std::uint64_t, std::size_t offset) {
     if (!head.whole && offset + text.size() + 1 >= head.bytes.size()) return false;  // cut

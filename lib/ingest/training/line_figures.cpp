@@ -1,5 +1,7 @@
 #include "ingest/training/line_figures.hpp"
 
+#include <fmt/format.h>
+
 #include "line/trimmed.hpp"
 
 namespace culprit::ingest {
@@ -20,6 +22,9 @@ void LineFigures::begin(const TextLine& line, std::optional<std::int64_t> step) 
   row_.owner.rank = line.line.prefix.rank;
   row_.owner.local_rank = line.line.prefix.local_rank;
   row_.owner.host = line.line.prefix.host;
+  row_.owner.labels.clear();
+  if (line.line.prefix.task && !row_.owner.rank)
+    row_.owner.labels = fmt::format("{}{}", kTaskLabel, *line.line.prefix.task);
   row_.cells.clear();
 }
 

@@ -8,6 +8,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/series_book.hpp"
+#include "line/digit.hpp"
 #include "model/contains.hpp"
 #include "rules/step_parts.hpp"
 
@@ -36,7 +37,8 @@ bool unit_of_figure(std::string_view text) {
 // Names that say what a number without a unit is.
 bool says_unit(std::string_view name) {
   if (name == "lr" || name == "LR" || name.ends_with("learning_rate")) return true;
-  for (const std::string_view word : {"time", "_ms", "_s", "mem", "rss", "tok", "samples", "tps"})
+  for (const std::string_view word : {"time", "_ms", "_s", "mem", "rss", "tok", "samples", "tps",
+                                      "mfu", "flops", "seq", "batch_size"})
     if (contains(name, word)) return true;
   return false;
 }
@@ -100,7 +102,15 @@ void each_figure(std::string_view text, const Wanted& wanted, const Put& put) {
     double value = 0;
     std::string_view unit;
     if (!number_with_unit(token, value, unit)) return false;
-    const bool thousands = rest.size() > 1 && rest[0] == ',' && rest[1] >= '0' && rest[1] <= '9';
+    // "tok/s/gpu=8,126"
+    const auto digit = [&](std::size_t i) { return i < rest.size() && line::digit(rest[i]); };
+    const bool rate = contains(name.text(), "tok") || contains(name.text(), "samples");
+    while (rate && unit.empty() && rest.size() >= 4 && rest[0] == ',' && digit(1) && digit(2) &&
+           digit(3) && !digit(4)) {
+      value = value * 1000 + (rest[1] - '0') * 100 + (rest[2] - '0') * 10 + (rest[3] - '0');
+      rest.remove_prefix(4);
+    }
+    const bool thousands = rest.size() > 1 && rest[0] == ',' && digit(1);
     if (unit.empty()) {  // it may stand apart
       std::string_view ahead = rest, further;
       double figure = 0;

@@ -6,11 +6,15 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/series_book.hpp"
 #include "ingest/training/loop_figures.hpp"
 #include "ingest/training/progress_line.hpp"
 #include "ingest/training/rank_parts.hpp"
 #include "ingest/training/step_counter.hpp"
 #include "ingest/training/step_time_unit.hpp"
+#include "line/digit.hpp"
+#include "line/trimmed.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "rules/guarded_pattern.hpp"
 #include "rules/step_parts.hpp"
@@ -56,6 +60,12 @@ std::optional<double> step_took(std::string_view text, std::optional<double>& ba
   // "iter_s=10.3", "step_ms: 812", "time_this_iter_s=1.3" of Ray
   static const rules::GuardedPattern kUnitInName(
       R"((?i)(?:^|[\s|,(]|time_this_)(?:step|iter(?:ation)?|batch)_(ms|msec|s|sec|secs|seconds)\s*[=:]\s*(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
+  static const rules::GuardedPattern kVerb(
+      R"((?i)(?:^|[\s|,(])(?:took|(?:step|iter|iteration|it) \d{1,12} in|dur(?:ation)?(?:_(ms|s|sec))?|dt|it \d{1,12})(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+  static const rules::GuardedPattern kRate(
+      R"((?i)(?:^|[\s|,(/])(?:steps?|it|iters?|iterations?|batches)(?:_per_|/)(?:s|sec|second)(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
+  static const rules::GuardedPattern kUnitOfRate(
+      R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(?:steps?|it|iters?)/s(?:ec)?(?:[\s|,;)]|$))");
   const rules::Bigrams pairs(text);
   std::string of_name, took, unit, steps;
   double each = 0;
@@ -77,7 +87,36 @@ std::optional<double> step_took(std::string_view text, std::optional<double>& ba
   if (kSeconds.found_in(text, pairs, &each)) return each * 1e3;
   if (kBareTime.found_in(text, pairs, &each)) return each;
   if (kWithEta.found_in(text, pairs, &each)) return each * 1e3;
+  // "took 3.88 sec", "finished step 120 in 3.879s", "dur_ms=3879", "it 120 3.88s"
+  if (kVerb.found_in(text, pairs, &of_name, &each, &unit)) {
+    if (unit.empty()) unit = of_name;
+    if (!unit.empty()) return to_ms(unit) * each;
+    bare = each;
+    return std::nullopt;
+  }
+  // "steps_per_sec=0.2578", "0.258 it/s"
+  if ((kRate.found_in(text, pairs, &each) || kUnitOfRate.found_in(text, pairs, &each)) && each > 0)
+    return 1e3 / each;
   return std::nullopt;
+}
+
+// "| 3878.8 ms |": a field that is a time and nothing else, and the only one.
+std::optional<double> field_of_time(std::string_view text) {
+  if (!contains(text, '|')) return std::nullopt;
+  std::optional<double> out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('|'), text.size());
+    const std::string_view field = line::trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    double value = 0;
+    std::string_view unit;
+    if (field.empty() || !metric_number(field, value, unit)) continue;
+    unit = line::trimmed(unit);
+    if (unit != "ms" && unit != "s" && unit != "sec") continue;
+    if (out) return std::nullopt;
+    out = value * to_ms(std::string(unit));
+  }
+  return out;
 }
 
 // The figures of the line; of a step without a loss, or on a line without a time, they add up to
@@ -91,6 +130,7 @@ void add_took(std::string_view text, bool has_loss, ProgressRow& row, Reading& r
       row.iteration_ms = unit * *bare;
   if (!row.iteration_ms && (!has_loss || row.time.clock == Clock::none))
     row.iteration_ms = step_of_parts(text);
+  if (!row.iteration_ms && row.time.clock == Clock::none) row.iteration_ms = field_of_time(text);
 }
 
 void keep_figures(const TextLine& line, std::int64_t step, Reading& reading) {
@@ -113,7 +153,7 @@ bool counts_on(const ProgressRow& row) {
 bool read_any_loss(std::string_view text, ProgressRow& row) {
   if (read_loss(text, row)) return true;
   static const re2::RE2 kNumber(
-      R"(^[a-zA-Z_/.]{0,16}["']?\s*[=:\[ ]\s*(?:loss=)?([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf|NaN|Inf))(?:[^\d.% ]| [^%]|\s?$))");
+      R"(^[a-zA-Z_/.]{0,16}["']?\s*[=:\[ ]\s*(?:loss=|(?:now|is|was|of|at) )?([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf|NaN|Inf))(?:[^\d.% ]| [^%]|\s?$))");
   std::string lower(text.substr(0, 400));
   for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
@@ -134,6 +174,18 @@ bool read_any_loss(std::string_view text, ProgressRow& row) {
   return false;
 }
 
+// "[1200] loss=2.41", "1200: loss 2.41": the number that was taken for a label of the line, and
+// what follows it.
+std::string_view with_number_before(const TextLine& line) {
+  const std::string_view raw = line.raw, text = line.line.message;
+  if (!raw.ends_with(text)) return text;
+  std::size_t at = raw.size() - text.size();
+  while (at > 0 && contains(std::string_view(" ]:"), raw[at - 1])) --at;
+  while (at > 0 && line::digit(raw[at - 1])) --at;
+  if (at > 0 && raw[at - 1] == '[') --at;
+  return raw.substr(at);
+}
+
 // Of a line that does not name its step.
 Outcome read_counted(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
@@ -144,10 +196,14 @@ Outcome read_counted(const TextLine& line, Reading& reading) {
   StepCounter& counter = reading.keep<StepCounter>();
   if (reading.steps_told && !counter.found()) return {};
   ProgressRow row = progress_row(line, "generic");
-  if (!read_any_loss(text, row) || rules::tells_of_other_work(text)) return {};
-  add_took(text, true, row, reading);
+  const bool has_loss = read_any_loss(text, row);
+  if (rules::tells_of_other_work(text)) return {};
+  add_took(text, has_loss, row, reading);
+  if (!has_loss && !row.iteration_ms) return {};
   const bool odd = row.loss_nan || row.grad_norm_nan;
-  const std::vector<ProgressRow> rows = counter.count(counted_line(text), std::move(row));
+  CountedLine counted = counted_line(text);
+  if (counted.counts.empty()) counted = counted_line(with_number_before(line));
+  const std::vector<ProgressRow> rows = counter.count(counted, std::move(row));
   for (const ProgressRow& one : rows) put_progress(one, reading);
   if (!rows.empty()) keep_figures(line, *rows.back().iteration, reading);
   return {!rows.empty(), nullptr, {}, odd};
@@ -175,22 +231,24 @@ Outcome read_loop(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// The same without a loss, by how long a step or its parts take.
+// The same where no word of a loss has found the line, by how long a step or its parts take.
 Outcome read_step_time(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kLoss("(?i)loss");
-  const std::string_view text = line.line.message;
-  if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLoss)) return {};
+  const std::string small = lower(line.line.message);
+  for (const std::string& word : rules::loss_line_words())
+    if (contains(small, word)) return {};
   return read_loop(line, reading);
 }
 
 constexpr std::string_view kLoopWords[] = {"[step="};
 constexpr std::string_view kStepTimeWords[] = {
-    "ms/step",   " s/step",   "s/iter",   "s/10it",    "s/20it",     "s/50it",     "s/100it",
-    "s/10 it",   "s/20 it",   "s/50 it",  "s/100 it",  "data_time",  "data_s=",    "data_ms",
-    "data_wait", "data_load", "dataload", "fwd_bwd",   "fwd+bwd",    "fwd_ms",     "fwd_time",
-    " forward=", "forward_",  "compute=", "compute_",  "allreduce=", "allreduce_", "wait_reduce",
-    "(data ",    " fwd 0",    " fwd 1",   " bwd 0",    " bwd 1",     "step_ms=",   "step_ms:",
-    "step_time", "iter_ms=",  "iter_ms:", "iter_time", " s/it=",     " s_it=",     "_iter_s="};
+    "ms/step",   " s/step",   "s/iter",    "s/10it",    "s/20it",     "s/50it",     "s/100it",
+    "s/10 it",   "s/20 it",   "s/50 it",   "s/100 it",  "data_time",  "data_s=",    "data_ms",
+    "data_wait", "data_load", "dataload",  "fwd_bwd",   "fwd+bwd",    "fwd_ms",     "fwd_time",
+    " forward=", "forward_",  "compute=",  "compute_",  "allreduce=", "allreduce_", "wait_reduce",
+    "(data ",    " fwd 0",    " fwd 1",    " bwd 0",    " bwd 1",     "step_ms=",   "step_ms:",
+    "step_time", "iter_ms=",  "iter_ms:",  "iter_time", " s/it=",     " s_it=",     "_iter_s=",
+    "step/s",    "steps/s",   "steps_per", "iter/s",    "iters/s",    " took ",     " dur_ms",
+    "duration",  "time/step", "time/it",   "exposed",   "step done"};
 
 // It must name its step.
 constexpr std::string_view kOfSteps[] = {"step", "iter", "it ", "it="};

@@ -22,6 +22,7 @@
 
 #include "ingest/engine/recogniser.hpp"
 #include "ingest/training/loop_figures.hpp"
+#include "ingest/training/rank_heading.hpp"
 #include "line/digit.hpp"
 #include "line/header_layout.hpp"
 #include "line/trimmed.hpp"
@@ -280,6 +281,7 @@ Outcome read_parts_of(const TextLine& line, Reading& reading) {
     return {};
   if (put_listed(line, reading)) return {true};
   if (auto rows = rows_below(line::trimmed(text))) return {true, std::move(rows)};
+  if (auto rows = rows_below_heading(line, reading)) return {true, std::move(rows)};
   std::optional<Speaker> who = speaker_of(text);
   if (!who && line.line.prefix.rank) {
     const std::int64_t rank = number_of(*line.line.prefix.rank);
@@ -302,13 +304,14 @@ Outcome read_rank_parts(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kRankPartWords[] = {
-    "per-rank", "per_rank",  "per rank",   "by rank",  "data_time", "data_s=",
-    "data_ms",  "data_wait", "data_load",  "dataload", " data=",    " data:",
-    "fwd_bwd",  "fwd+bwd",   "fwd_ms",     "fwd_time", "forward",   "backward",
-    "compute",  "allreduce", "all_reduce", "_wait=",   "_wait ",    "_wait:",
-    " wait=",   " wait:",    "wait_ms",    " comm=",   " comm:",    "offload"};
+    "per-rank",  "per_rank",  "per rank", "by rank",  "data_time", "data_s=",   "data_ms",
+    "data_wait", "data_load", "dataload", " data=",   " data:",    "fwd_bwd",   "fwd+bwd",
+    "fwd_ms",    "fwd_time",  "forward",  "backward", "compute",   "allreduce", "all_reduce",
+    "_wait=",    "_wait ",    "_wait:",   " wait=",   " wait:",    "wait_ms",   " comm=",
+    " comm:",    "offload",   " | fwd ",  "| fwd=",   "| fwd:",    "| bwd ",    "fwd/bwd"};
 
-constexpr std::string_view kAlsoOfRanks[] = {"ran", "timers ", "per gpu", "per device"};
+constexpr std::string_view kAlsoOfRanks[] = {"ran",        "timers ", "per gpu",
+                                             "per device", "host",    "node"};
 
 }  // namespace
 

@@ -133,8 +133,10 @@ FigureMeaning figure_of(std::string_view key) {
     return {Figure::iteration_time, 100, 1e3};  // torchtitan
   for (const auto& [name, to_ms] :
        {Unit{"seconds_per_step", 1e3}, Unit{"sec_per_step", 1e3},
-        Unit{"seconds_per_iteration", 1e3}, Unit{"ms_per_step", 1.0}, Unit{"ms_per_iter", 1.0}})
-    if (tail == name) return {Figure::iteration_time, 50, to_ms};
+        Unit{"seconds_per_iteration", 1e3}, Unit{"ms_per_step", 1.0}, Unit{"ms_per_iter", 1.0},
+        Unit{"ms/step", 1.0}, Unit{"ms/it", 1.0}, Unit{"s/step", 1e3}, Unit{"s/it", 1e3},
+        Unit{"sec/step", 1e3}, Unit{"s/iter", 1e3}})
+    if (tail == name || whole == name) return {Figure::iteration_time, 50, to_ms};
   for (const Unit& unit : kUnits)
     if (tail.size() > unit.ending.size() && tail.ends_with(unit.ending)) {
       const std::string_view stem = tail.substr(0, tail.size() - unit.ending.size());

@@ -6,25 +6,17 @@
 // export that is not thinned out they repeat the value, and they are not read.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <map>
-#include <set>
-
-#include <fmt/format.h>
+#include <vector>
 
 #include "ingest/engine/network_rows.hpp"
-#include "ingest/engine/port_errors.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/remarks.hpp"
-#include "ingest/training/step_rows.hpp"
+#include "ingest/training/number_rows.hpp"
 #include "line/digit.hpp"
-#include "line/header_layout.hpp"
-#include "line/instance.hpp"
-#include "line/timestamp.hpp"
 #include "line/trimmed.hpp"
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
-#include "model/number.hpp"
 #include "rules/metrics.hpp"
 #include "rules/step_parts.hpp"
 
@@ -34,8 +26,6 @@ namespace {
 
 using line::trimmed;
 
-constexpr std::size_t kMostStepColumns = 100'000;
-constexpr std::size_t kLongestColumnName = 512;
 constexpr std::string_view kBom = "\xEF\xBB\xBF";
 
 // Cells as they stand; of a quoted one what is between its quotes (doubled quotes stay doubled:
@@ -66,17 +56,6 @@ bool each_cell(std::string_view line, char separator, auto each) {
   return true;
 }
 
-// "+09:00", "-03:30"
-std::string offset_text(Nanoseconds offset) {
-  const Nanoseconds minutes = std::abs(offset) / kMinute;
-  return fmt::format("{}{:02}:{:02}", offset < 0 ? '-' : '+', minutes / 60, minutes % 60);
-}
-
-// "%", "MiB"; what follows the first number of a date or a version is none.
-bool is_unit(std::string_view text) {
-  return text.size() <= 8 && text.find_first_of("0123456789:-") == std::string_view::npos;
-}
-
 std::size_t count_cells(std::string_view line, char separator) {
   std::size_t count = 0;
   return each_cell(line, separator, [&](std::size_t, std::string_view) { ++count; }) ? count : 0;
@@ -91,112 +70,33 @@ char step_separator(std::string_view header) {
   return best;
 }
 
-struct StepColumn {
-  enum class Kind : unsigned char { value, text, skipped };
-  KeyMeaning meaning;
-  Kind kind = Kind::value;
-  std::string name, labels;
-  std::optional<Nanoseconds> offset;       // "time(PST)"
-  std::uint32_t slot = StepRows::kNoSlot;  // for cells with this unit
-  std::string unit;
-};
-
-struct Layout {
-  char separator = ',';
-  std::vector<StepColumn> columns;
-  std::size_t metric = kNone, amount = kNone, operation = kNone, bytes = kNone, group = kNone;
-  bool step = false, time = false, owner = false, several_runs = false;
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-  bool is_long() const { return metric != kNone && amount != kNone; }
-  bool calls() const { return operation != kNone && bytes != kNone && time; }
-};
-
-// "tesla1_compute_ms", "tesla2_compute_ms" ...: a column a machine, if anything else knows it.
-void label_columns(Layout& layout) {
-  constexpr std::size_t kFewest = 3;
-  const auto cut = [](const StepColumn& c) {
-    const std::size_t end = c.name.find_first_of("_:/. ");
-    const std::string_view host = std::string_view(c.name).substr(0, end);
-    return c.meaning.role == KeyRole::value && end != std::string::npos &&
-                   end + 1 < c.name.size() && host.size() > 2 && line::alpha(host.front()) &&
-                   line::digit(host.back()) && line::may_name_machine(host)
-               ? end
-               : std::string::npos;
-  };
-  std::map<std::string, std::set<std::string>> hosts;  // by what they have in common
-  for (const StepColumn& c : layout.columns)
-    if (const std::size_t end = cut(c); end != std::string::npos)
-      hosts[c.name.substr(end + 1)].insert(c.name.substr(0, end));
-  for (StepColumn& c : layout.columns)
-    if (const std::size_t end = cut(c); end != std::string::npos)
-      if (const std::string name = c.name.substr(end + 1); hosts[name].size() >= kFewest) {
-        c.labels = "column=" + c.name.substr(0, end);
-        c.name = name;
-      }
+// The cells of a line; empty where a quote is open at its end.
+std::vector<std::string_view> cells_of(std::string_view line, char separator) {
+  std::vector<std::string_view> out;
+  if (!each_cell(line, separator, [&](std::size_t, std::string_view cell) { out.push_back(cell); }))
+    out.clear();
+  return out;
 }
 
-Layout layout_of(std::string_view header, std::string_view base) {
-  Layout out;
-  out.separator = step_separator(header);
-  std::string run;
-  each_cell(header, out.separator, [&](std::size_t i, std::string_view cell) {
-    if (i >= kMostStepColumns) return;
-    StepColumn c;
-    std::string_view name = trimmed(cell);
-    name = name.substr(0, kLongestColumnName);
-    c.meaning = meaning_of(name);
-    if (const std::size_t open = name.rfind('('); open != name.npos && name.ends_with(')')) {
-      c.offset = line::offset_named(name.substr(open + 1, name.size() - open - 2));
-      const KeyMeaning bare = meaning_of(trimmed(name.substr(0, open)));
-      if (c.offset && bare.role == KeyRole::time) c.meaning = bare;
+// The names in a heading: by two blanks, where a name has one and the rows have as many cells.
+std::vector<std::string_view> names_of(std::string_view header, char separator, std::size_t cells) {
+  std::vector<std::string_view> out;
+  if (separator == ' ' && count_cells(header, ' ') != cells) {
+    for (std::string_view rest = trimmed(header); !rest.empty(); rest = trimmed(rest)) {
+      const std::size_t end = std::min(rest.find("  "), rest.size());
+      out.push_back(rest.substr(0, end));
+      rest.remove_prefix(end);
     }
-    // TensorBoard downloads one tag a file: run-<run>-tag-<tag>.csv
-    if (c.meaning.role == KeyRole::amount)
-      if (const std::size_t tag = base.find("-tag-"); tag != std::string_view::npos) {
-        name = base.substr(tag + 5);
-        name = name.substr(0, name.rfind('.'));
-        c.meaning = {};
-      }
-    c.name = name;
-    // For people's eyes: "step time".
-    if (out.separator == '|') std::ranges::replace(c.name, ' ', '_');
-    if (const std::size_t dash = name.find(" - ");
-        dash != std::string_view::npos && c.meaning.role == KeyRole::value) {
-      if (name.ends_with("__MIN") || name.ends_with("__MAX")) c.kind = StepColumn::Kind::skipped;
-      c.name = name.substr(dash + 3);
-      c.labels = "run=" + std::string(name.substr(0, dash));
-      out.several_runs = out.several_runs || (!run.empty() && run != c.labels);
-      run = c.labels;
-      if (meaning_of(c.name).role == KeyRole::step)
-        c.kind = StepColumn::Kind::skipped;  // "<run> - _step"
-    }
-    const auto take = [&](std::size_t& column) {
-      if (column == Layout::kNone) column = i;
-    };
-    switch (c.meaning.role) {
-      case KeyRole::step: out.step = true; break;
-      case KeyRole::time: out.time = true; break;
-      case KeyRole::host:
-      case KeyRole::rank: out.owner = true; break;
-      case KeyRole::metric: take(out.metric); break;
-      case KeyRole::amount: take(out.amount); break;
-      case KeyRole::operation: take(out.operation); break;
-      case KeyRole::bytes: take(out.bytes); break;
-      case KeyRole::group: take(out.group); break;
-      default: break;
-    }
-    out.columns.push_back(std::move(c));
-  });
-  label_columns(out);
-  return out;
+    if (out.size() == cells) return out;
+  }
+  return cells_of(header, separator);
 }
 
 // nvidia-smi --query-gpu and its kind print the unit in brackets and dotted names: another
 // reader's.
-bool of_nvidia_smi(std::string_view header, const Layout& layout) {
+bool of_nvidia_smi(std::string_view header, const NumberColumns& layout) {
   if (contains(header, " [")) return true;
-  for (const StepColumn& column : layout.columns)
+  for (const NumberColumn& column : layout.columns)
     for (const std::string_view family :
          {"utilization.", "memory.", "temperature.", "power.", "clocks.",
           "clocks_throttle_reasons.", "clocks_event_reasons.", "ecc.", "pcie.", "pci.", "fan.speed",
@@ -225,12 +125,12 @@ std::string_view header_above(std::string_view row, std::string_view remark) {
 
 // Columns of words, not of cells that anything separates, may be any list that people or programs
 // print: two of them have to be metrics, or times of a step, by name.
-bool known_columns(const Layout& layout) {
+bool known_columns(const NumberColumns& layout) {
   constexpr std::ptrdiff_t kLeast = 2;
   const rules::Catalogue& catalogue = rules::Catalogue::built_in();
-  return std::ranges::count_if(layout.columns, [&](const StepColumn& c) {
+  return std::ranges::count_if(layout.columns, [&](const NumberColumn& c) {
            return c.meaning.role == KeyRole::value &&
-                  (rules::part_name(c.name).of_step() ||
+                  (rules::part_name(c.name).of_step() || figure_of(c.name).figure != Figure::none ||
                    rules::name_on_device(catalogue, "gpu", c.name));
          }) >= kLeast;
 }
@@ -243,10 +143,19 @@ bool tells_in_words(std::string_view column) {
 }
 
 // Whether the first rows have as many cells as the header: those of most heads have not.
+std::size_t width_of(std::string_view rows, std::string_view header, char separator) {
+  std::size_t out = 0;
+  each_text_line(rows, [&](std::string_view line, std::uint64_t, std::size_t) {
+    if (line.empty() || line == header) return true;
+    out = count_cells(line, separator);
+    return false;
+  });
+  return names_of(header, separator, out).size();
+}
 bool as_wide(std::string_view rows, std::string_view header, int percent, std::size_t fewest) {
   constexpr std::int64_t kLookedAt = 16;
   const char separator = step_separator(header);
-  const std::size_t width = count_cells(header, separator);
+  const std::size_t width = width_of(rows, header, separator);
   if (separator == ' ' && width < fewest) return false;
   ShareOfLines share(rows, percent, kLookedAt);
   bool first = true;
@@ -281,13 +190,16 @@ bool sniff_step_table(const Head& head) {
   const int percent = named ? 60 : 90;
   const std::size_t fewest = named ? 2 : 3;
   if (!as_wide(rest, header, percent, fewest)) return false;
-  const Layout layout = layout_of(header, base);
+  const char separator = step_separator(header);
+  const NumberColumns layout =
+      number_columns(names_of(header, separator, width_of(rest, header, separator)), base,
+                     separator == '|' || separator == ' ');
   const bool once = !layout.step && !layout.time;
-  if (layout.columns.size() < fewest || (once && !layout.owner) || of_nvidia_smi(header, layout) ||
-      (layout.separator == ' ' && !known_columns(layout)))
+  if (layout.columns.size() < fewest || (once && !layout.owner && !layout.named_by_file) ||
+      of_nvidia_smi(header, layout) || (separator == ' ' && !known_columns(layout)))
     return false;
   // A header is words.
-  for (const StepColumn& column : layout.columns) {
+  for (const NumberColumn& column : layout.columns) {
     double number = 0;
     std::string_view unit;
     if (!column.name.empty() && metric_number(column.name, number, unit)) return false;
@@ -299,32 +211,31 @@ bool sniff_step_table(const Head& head) {
     if (line.empty() || line == header || (cut && rows > 0)) continue;
     ++rows;
     bool axis = once, number = false, prose = false;
-    const bool closed =
-        each_cell(line, layout.separator, [&](std::size_t i, std::string_view cell) {
-          if (i >= layout.columns.size()) return;
-          const KeyRole role = layout.columns[i].meaning.role;
-          double value = 0;
-          std::string_view unit;
-          Timestamp time;
-          if (role == KeyRole::step)
-            axis = axis || metric_number(cell, value, unit);
-          else if (role == KeyRole::time)
-            axis = axis || moment(trimmed(cell), time);
-          else
-            number = number || (metric_number(cell, value, unit) && is_unit(unit));
-          // Under another name it may be a log whose records are rows.
-          prose = prose || ((!named || tells_in_words(layout.columns[i].name)) &&
-                            role != KeyRole::time && contains(trimmed(cell), ' '));
-        });
-    good += closed && !prose && axis && number &&
-            count_cells(line, layout.separator) == layout.columns.size();
+    const bool closed = each_cell(line, separator, [&](std::size_t i, std::string_view cell) {
+      if (i >= layout.columns.size()) return;
+      const KeyRole role = layout.columns[i].meaning.role;
+      double value = 0;
+      std::string_view unit;
+      Timestamp time;
+      if (role == KeyRole::step)
+        axis = axis || metric_number(cell, value, unit);
+      else if (role == KeyRole::time)
+        axis = axis || moment(trimmed(cell), time);
+      else
+        number = number || (metric_number(cell, value, unit) && is_cell_unit(unit));
+      // Under another name it may be a log whose records are rows.
+      prose = prose || ((!named || tells_in_words(layout.columns[i].name)) &&
+                        role != KeyRole::time && contains(trimmed(cell), ' '));
+    });
+    good +=
+        closed && !prose && axis && number && count_cells(line, separator) == layout.columns.size();
   }
   return rows > 0 && good * 100 >= rows * percent;
 }
 
 class StepTableReader final : public RecordReader {
  public:
-  explicit StepTableReader(std::string_view base) : base_(base) {}
+  explicit StepTableReader(std::string_view base) : rows_(base, "csv") {}
 
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     return line(raw, place, reading, false);
@@ -337,192 +248,49 @@ class StepTableReader final : public RecordReader {
  private:
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
-    if (layout_.columns.empty()) {
+    if (!rows_.begun()) {
       if (line::remark(raw)) {
         remark_ = raw;
         return {};
       }
       const std::string_view names = header_above(raw, remark_);
-      if (names.empty()) return header(raw, place, reading);
-      header(names, place, reading);
+      if (names.empty() && header_.empty()) {
+        header_ = raw;
+        separator_ = step_separator(raw);
+        // How words of names with blanks belong together the first row says.
+        if (separator_ == ' ' && contains(trimmed(raw), "  ")) return {true};
+        return header(raw, count_cells(raw, separator_), place, reading);
+      }
+      if (trimmed(raw).empty()) return {};
+      const bool remarked = header_.empty();
+      if (remarked) separator_ = ' ';
+      header(remarked ? names : std::string_view(header_), count_cells(raw, separator_), place,
+             reading);
+      if (remarked) header_ = names;
     }
     if (trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
-    if (!row(raw, cut)) {
-      // What a loop prints behind its rows as it dies is no row, and the rules have to hear it.
+    cells_.clear();
+    const bool closed = each_cell(
+        raw, separator_, [&](std::size_t, std::string_view cell) { cells_.push_back(cell); });
+    if (!closed) cells_.clear();
+    Outcome out = rows_.row(cells_, cut, place, reading);
+    // What a loop prints behind its rows as it dies is no row, and the rules have to hear it.
+    if (!out.reject.empty() && out.reject != "series.too_many")
       reading.keep<Remarks>().hear(raw, place, reading);
-      return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
-    }
-    if (row_.cells.empty()) return {};
-    if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
-    if (row_.owner.host && row_.owner.nic && row_.time.clock == Clock::none)
-      for (const StepRow::Cell& cell : row_.cells)
-        reading.keep<PortErrors>().add(*row_.owner.host, *row_.owner.nic, rows_.name(cell.slot),
-                                       cell.value, place);
+    return out;
+  }
+
+  Outcome header(std::string_view names, std::size_t cells, const Place& place, Reading& reading) {
+    rows_.header(names_of(names, separator_, cells), separator_ == '|' || separator_ == ' ', place,
+                 reading);
     return {true};
   }
 
-  Outcome header(std::string_view raw, const Place& place, Reading& reading) {
-    layout_ = layout_of(raw, base_);
-    header_ = raw;
-    if (layout_.several_runs) rows_ = StepRows("");  // steps of several runs are nobody's progress
-    text_.resize(layout_.columns.size());
-    for (StepColumn& column : layout_.columns) {
-      if (column.kind == StepColumn::Kind::value)
-        column.slot = rows_.slot(column.name, {}, column.labels);
-      // Of times of day: dates of a zone are UTC at once.
-      if (column.offset && column.meaning.role == KeyRole::time)
-        reading.sink.put(ConfigRow{
-            place, "timezone.file[" + reading.path + "]", offset_text(*column.offset), {}, {}});
-    }
-    return {true};
-  }
-
-  bool row(std::string_view raw, bool cut) {
-    row_.step = kNoValue;
-    row_.time = {};
-    row_.owner = {};
-    row_.cells.clear();
-    named_.clear();
-    group_.clear();
-    run_.clear();
-    devices_.clear();
-    problem_ = {};
-    step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = 0;
-    std::size_t cells = 0;
-    const bool closed =
-        each_cell(raw, layout_.separator, [&](std::size_t i, std::string_view cell) {
-          ++cells;
-          if (i + cut < layout_.columns.size()) take(i, cell);
-        });
-    if (!closed || cells != layout_.columns.size()) return false;
-    // The step of a record, or its name, may be what is missing.
-    if (cut && layout_.columns.back().meaning.role != KeyRole::value &&
-        layout_.columns.back().meaning.role != KeyRole::amount &&
-        layout_.columns.back().meaning.role != KeyRole::bytes)
-      problem_ = "table.cut";
-    devices_.name(row_.owner);
-    for (const std::string& label : {group_, run_})
-      if (!label.empty()) row_.owner.labels += (row_.owner.labels.empty() ? "" : ",") + label;
-    if (layout_.calls())
-      rename(text_[layout_.operation], layout_.bytes, true);
-    else if (layout_.is_long())
-      rename(text_[layout_.metric], layout_.amount, false);
-    return problem_.empty();
-  }
-
-  void take(std::size_t i, std::string_view cell) {
-    StepColumn& column = layout_.columns[i];
-    const int grade = column.meaning.grade;
-    double value = 0;
-    std::string_view unit;
-    switch (column.meaning.role) {
-      case KeyRole::value: break;
-      case KeyRole::step:
-        if (grade > step_grade_ && metric_number(cell, value, unit) && value > -9e15 &&
-            value < 9e15 && value == static_cast<double>(static_cast<std::int64_t>(value)))
-          step_grade_ = grade, row_.step = static_cast<std::int64_t>(value);
-        return;
-      case KeyRole::time: {
-        Timestamp time;
-        if (moment(cell, time)) {
-          if (column.offset && time.clock == Clock::local)
-            time.clock = Clock::utc, time.ns -= *column.offset;
-          if (grade > time_grade_) time_grade_ = grade, row_.time = time;
-          return;
-        }
-        break;
-      }
-      case KeyRole::rank:
-      case KeyRole::local_rank: {
-        std::int64_t rank = 0;
-        if (!parse_whole(trimmed(cell), rank) || rank < 0 || rank > 10'000'000) return;
-        if (column.meaning.role == KeyRole::local_rank)
-          row_.owner.local_rank = LocalRank(rank);
-        else if (grade > rank_grade_)
-          rank_grade_ = grade, row_.owner.rank = Rank(rank);
-        return;
-      }
-      case KeyRole::host:
-        if (const std::string_view name = line::without_port(trimmed(cell));
-            grade > host_grade_ && !name.empty())
-          host_grade_ = grade, row_.owner.host = Host(name.substr(0, kLongestColumnName));
-        return;
-      case KeyRole::gpu:
-        if (grade > gpu_grade_ && !trimmed(cell).empty())
-          gpu_grade_ = grade,
-          row_.owner.gpu = std::string(trimmed(cell).substr(0, kLongestColumnName));
-        return;
-      case KeyRole::nic:
-        if (!trimmed(cell).empty()) devices_.nic = trimmed(cell).substr(0, kLongestColumnName);
-        return;
-      case KeyRole::port: devices_.port = trimmed(cell).substr(0, kLongestColumnName); return;
-      case KeyRole::device: devices_.device = trimmed(cell).substr(0, kLongestColumnName); return;
-      case KeyRole::element:
-        if (trimmed(cell).empty() || metric_number(cell, value, unit)) break;
-        [[fallthrough]];
-      case KeyRole::run: tell_apart(column.name, trimmed(cell)); return;
-      case KeyRole::metric:
-        if (layout_.is_long() && i == layout_.metric)
-          text_[i] = trimmed(cell).substr(0, kLongestColumnName);
-        return;
-      case KeyRole::operation:
-        if (i == layout_.operation) text_[i] = trimmed(cell).substr(0, kLongestColumnName);
-        return;
-      case KeyRole::group:
-        if (layout_.calls())
-          group_ = column.name + "=" + std::string(trimmed(cell).substr(0, kLongestColumnName));
-        return;
-      case KeyRole::amount:
-      case KeyRole::bytes: break;
-    }
-    if (column.kind != StepColumn::Kind::value || !metric_number(cell, value, unit) ||
-        !is_unit(unit))
-      return;
-    if (unit != column.unit) {
-      column.unit = unit;
-      column.slot = rows_.slot(column.name, unit, column.labels);
-    }
-    if (column.slot == StepRows::kNoSlot) {
-      problem_ = "series.too_many";
-      return;
-    }
-    row_.cells.push_back({column.slot, value});
-    if (layout_.calls() || layout_.is_long()) named_.push_back(i);
-  }
-
-  void tell_apart(const std::string& column, std::string_view cell) {
-    run_ +=
-        (run_.empty() ? "" : ",") + column + "=" + std::string(cell.substr(0, kLongestColumnName));
-  }
-
-  // Of a long table: the numbers are of what the row names. all: each of them, else `main` only.
-  void rename(const std::string& name, std::size_t main, bool all) {
-    for (std::size_t n = 0; n < named_.size(); ++n) {
-      const StepColumn& column = layout_.columns[named_[n]];
-      if (named_[n] != main && !all) continue;
-      if (name.empty()) {
-        problem_ = "table.no_name";
-        return;
-      }
-      row_.cells[n].slot =
-          rows_.slot(named_[n] == main ? name : name + "/" + column.name, column.unit);
-      if (row_.cells[n].slot == StepRows::kNoSlot) {
-        problem_ = "series.too_many";
-        return;
-      }
-    }
-  }
-
-  std::string base_, remark_, header_, group_, run_;
-  Layout layout_;
-  StepRows rows_{"csv"};
-  StepRow row_;
-  DeviceWords devices_;
-  std::vector<std::string> text_;
-  std::vector<std::size_t> named_;  // the columns of the row's cells
-  std::string_view problem_;
-  int step_grade_ = 0, time_grade_ = 0, rank_grade_ = 0, host_grade_ = 0, gpu_grade_ = 0;
+  std::string remark_, header_;
+  char separator_ = ',';
+  NumberRows rows_;
+  std::vector<std::string_view> cells_;
 };
 
 std::unique_ptr<RecordReader> make_step_table(const Head& head) {

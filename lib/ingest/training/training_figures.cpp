@@ -3,6 +3,7 @@
 // sample of a series.
 
 #include "ingest/training/line_figures.hpp"
+#include "ingest/training/loop_figures.hpp"
 #include "model/contains.hpp"
 
 namespace culprit::ingest {
@@ -112,6 +113,27 @@ Outcome read_times(const TextLine& line, Reading& reading) {
   return {figures.end(line, reading)};
 }
 
+// steps: 3000 loss: 2.5100 iter time (s): 1.647 samples/sec: 310.9 curr_seqlen: 2048
+// [Rank 0] step=30, skipped=0, lr=[1.2e-05], mom=[(0.9, 0.95)], seqlen=8192, model_tflops/gpu=409.2
+Outcome read_deepspeed_figures(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  std::string_view rest = text;
+  auto step = step_after(text, "steps:");
+  if (step && contains(text, "iter time (s):")) {
+    rest.remove_prefix(text.find("iter time (s):"));
+  } else {
+    step = step_after(text, "] step=");
+    const std::size_t momentum = text.find("mom=[");
+    if (!step || momentum == std::string_view::npos) return {};
+    rest.remove_prefix(std::min(text.find(']', momentum), text.size()));
+  }
+  LineFigures& figures = reading.keep<LineFigures>();
+  figures.begin(line, step);
+  add_loop_figures(rest, figures);
+  return {figures.end(line, reading)};
+}
+
+constexpr std::string_view kDeepspeedFigureWords[] = {"iter time (s):", "mom=[("};
 constexpr std::string_view kFieldWords[] = {"elapsed time per iteration", "train_step_timing in s"};
 constexpr std::string_view kTitanFigureWords[] = {"  tflops: "};
 constexpr std::string_view kSamplesWords[] = {"SamplesPerSec="};
@@ -122,6 +144,9 @@ constexpr std::string_view kTimesWords[] = {"time (ms) | "};
 extern constinit const Recogniser kFieldFigures{
     "step-figures", "every number on iteration lines of Megatron-LM, GPT-NeoX and NeMo 2",
     kFieldWords, read_fields};
+extern constinit const Recogniser kDeepspeedFigures{"deepspeed-figures",
+                                                    "numbers behind the step on DeepSpeed's lines",
+                                                    kDeepspeedFigureWords, read_deepspeed_figures};
 extern constinit const Recogniser kTitanFigures{
     "torchtitan-figures", "throughput, memory and utilisation on torchtitan's step lines",
     kTitanFigureWords, read_titan};
