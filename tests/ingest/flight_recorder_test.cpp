@@ -368,6 +368,54 @@ TEST(FlightRecorder, Json) {
   EXPECT_EQ(read("rank_1.json", text.substr(0, text.find(",\n{"))).collectives.size(), 1u);
 }
 
+// What FlightRecorderHook of torchcomms writes: no status, groups described by their backend.
+std::string of_torchcomms(const std::vector<std::string>& entries) {
+  return fmt::format(
+      R"({{"comm_lib_version":"2.27","entries":[{}],"pg_config":{{"main_comm":{{"desc":"nccl","name":"main_comm","ranks":"[0,1]"}},"stage":{{"desc":"nccl","name":"stage","ranks":"[0,1]"}}}},"pg_status":{{}},"version":"2.10"}})",
+      fmt::join(entries, ","));
+}
+std::string of_torchcomms(std::int64_t record, const std::string& group, const std::string& name,
+                          const std::string& state, bool retired) {
+  return fmt::format(
+      R"({{"collective_seq_id":{0},"input_dtypes":["Float"],"input_sizes":[[4]],"is_p2p":false,"op_id":{0},"p2p_seq_id":0,"pg_id":0,"process_group":["{1}","nccl"],"profiling_name":"nccl:{2}","record_id":{0},"retired":{4},"state":"{3}","time_created_ns":{5},"time_discovered_completed_ns":{6},"time_discovered_started_ns":0,"timeout_ms":600000}})",
+      record, group, name, state, retired, 1'795'231'961'000'000'000 + record,
+      state == "completed" ? 1'795'231'961'500'000'000 : 0);
+}
+
+// An operation is over when it is retired: an event that is not recorded counts as over, and
+// without CUDA there are no events.
+TEST(FlightRecorder, TorchcommsRetiresWhatIsOver) {
+  const Rows rows =
+      read("comm_lib_trace_rank_1",
+           of_torchcomms({of_torchcomms(7, "main_comm", "all_reduce", "scheduled", true),
+                          of_torchcomms(8, "main_comm", "broadcast", "completed", true),
+                          of_torchcomms(9, "main_comm", "all_reduce", "completed", false)}));
+  EXPECT_EQ(rows.reasons(), "");
+  EXPECT_EQ(collectives(rows),
+            (Lines{"7 all_reduce completed", "8 broadcast completed", "9 all_reduce scheduled"}));
+  EXPECT_EQ(frontiers(rows), (Lines{"main_comm 9/-2/8"}));
+  EXPECT_FALSE(rows.collectives[2].completed_ns);
+}
+
+// One counter counts the operations of all groups, sends too: as long as the dump has all of them,
+// each is counted by itself.
+TEST(FlightRecorder, TorchcommsCountsEachGroupByItself) {
+  const Rows rows = read(
+      "rank_0", of_torchcomms({of_torchcomms(0, "main_comm", "all_reduce", "started", true),
+                               of_torchcomms(1, "stage", "send", "started", true),
+                               of_torchcomms(2, "stage", "all_gather", "started", true),
+                               of_torchcomms(3, "stage", "send", "started", false),
+                               of_torchcomms(4, "main_comm", "all_reduce", "started", false)}));
+  EXPECT_EQ(rows.reasons(), "");
+  EXPECT_EQ(frontiers(rows), (Lines{"main_comm 1/-2/0", "stage 0/-2/0", "stagep 1/-2/0"}));
+  const Rows part =
+      read("rank_0", of_torchcomms({of_torchcomms(101, "stage", "send", "started", true),
+                                    of_torchcomms(102, "stage", "all_gather", "started", false)}));
+  EXPECT_EQ(part.reasons(), "0:recorder.counts_of_process");
+  EXPECT_EQ(frontiers(part), Lines{});
+  EXPECT_EQ(collectives(part), (Lines{"-2 send completed", "-2 all_gather scheduled"}));
+}
+
 TEST(FlightRecorder, PickleCutAnywhere) {
   const std::string bytes =
       dump({{{"0", "default_pg", "[0, 1, 5]"}, {"7", "TP", "[4, 5]"}},

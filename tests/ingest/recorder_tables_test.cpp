@@ -64,6 +64,63 @@ TEST(RecorderTables, WhoCallsAnotherCollective) {
   EXPECT_EQ(rows.collectives[2].operation, "broadcast");
 }
 
+// Without CUDA torchcomms has no events: all is "scheduled" for ever, and the operation that a rank
+// is missing from is the one that is not over.
+TEST(RecorderTables, TorchcommsWithoutEventsHasNoStates) {
+  std::string text(kHead);
+  text.replace(text.find("completed\n"), 9, "scheduled");
+  const Rows over = read_tables(text);
+  EXPECT_EQ(over.frontiers[0].completed, 0);
+  EXPECT_TRUE(over.collectives.empty());
+  const Rows rows = read_tables(
+      text +
+      "   1  main_comm   True                            1  nccl:all_reduce    [[1024]]       "
+      "{0, 1, 2}         scheduled                       {1}\n");
+  ASSERT_EQ(rows.frontiers.size(), 3u);
+  EXPECT_EQ(rows.frontiers[0].enqueued, 1);
+  EXPECT_EQ(rows.frontiers[0].completed, 0);
+  EXPECT_EQ(rows.frontiers[1].enqueued, 0);
+  EXPECT_EQ(rows.frontiers[1].completed, 0);
+  ASSERT_EQ(rows.collectives.size(), 2u);
+  EXPECT_EQ(rows.collectives[0].sequence, 1);
+}
+
+// An event that is not recorded yet counts as over: that a rank is missing says more.
+TEST(RecorderTables, WhatARankIsMissingFromIsNotOver) {
+  const Rows rows = read_tables(
+      std::string(kHead) +
+      "   1  main_comm   True                            1  nccl:all_reduce    [[1024]]       "
+      "{0, 1, 2}         completed                       {1}\n");
+  ASSERT_EQ(rows.frontiers.size(), 3u);
+  EXPECT_EQ(rows.frontiers[0].completed, 0);
+  ASSERT_EQ(rows.collectives.size(), 2u);
+  EXPECT_EQ(rows.collectives[0].state, "started");
+}
+
+TEST(RecorderTables, TwoRecordersCountByThemselves) {
+  std::string first(kHead), second(kHead);
+  first.replace(0, first.find('\n'), "=== FR Trace ===");
+  second.replace(0, second.find('\n'), "\n=== FR Trace NCCL ===");
+  second.replace(second.find("  0  nccl"), 3, "500");
+  const Rows rows = read_tables(first + second);
+  ASSERT_EQ(rows.groups.size(), 2u);
+  EXPECT_EQ(rows.groups[0].name, "main_comm");
+  EXPECT_EQ(rows.groups[1].name, "main_comm (FR Trace NCCL)");
+  ASSERT_EQ(rows.frontiers.size(), 6u);
+  EXPECT_EQ(rows.frontiers[0].completed, 0);
+}
+
+TEST(RecorderTables, RanksThatDidNotAnswer) {
+  const std::string partial =
+      "PARTIAL DATA: 2/3 workers responded\n  Rank 2: ConnectionError: refused\n";
+  EXPECT_EQ(read_tables(partial + std::string(kHead)).reasons(),
+            "2:recorder_tables.rank_without_answer");
+  EXPECT_EQ(read_tables(std::string(kHead) + "\n=== TorchComms FR Dump File ===\nRank 0: OK - "
+                                             "Flight Recorder dump initiated for rank 0\n")
+                .reasons(),
+            "");
+}
+
 TEST(RecorderTables, ARowWithoutItsNumberIsRejected) {
   EXPECT_EQ(read_tables(std::string(kHead) + "   1  main_comm   True\n").reasons(),
             "13:recorder_tables.row");

@@ -4,6 +4,9 @@
 //
 // The rank stands in the file's name only. pg_config and the entries name groups by a name that all
 // processes share, pg_status by a counter of the process; the two meet in the entries.
+//
+// The recorder of torchcomms (FlightRecorderHook; comm_lib_trace_rank_N, or
+// TORCHCOMM_FR_DUMP_TEMP_FILE) writes the same keys with other meanings: see settle_torchcomms.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -242,6 +245,7 @@ class RecorderDump {
       reject("recorder.version", 0, version_);
     read_groups();
     read_entries();
+    if (of_torchcomms()) settle_torchcomms();
     settle_coalesced();
     read_status();
     name_status();
@@ -502,6 +506,43 @@ class RecorderDump {
     out.thread = of(RecorderField::thread_name).text().empty() ? of(RecorderField::thread_id)
                                                                : of(RecorderField::thread_name);
     return true;
+  }
+
+  // torchcomms describes a group by the backend that it names each operation after, and keeps no
+  // status of groups.
+  bool of_torchcomms() const {
+    return !entries_.empty() &&
+           (!status_value_.is_dict() || tree_.nodes[status_value_.node].count == 0) &&
+           std::ranges::all_of(entries_, [&](const RecorderEntry& e) {
+             const std::string& backend = operations_[e.operation].backend;
+             return !backend.empty() && groups_[e.group].row.description == backend;
+           });
+  }
+
+  // There an operation is over when it is retired. Its state asks two CUDA events, of which the
+  // second is recorded at the end and counts as over before that; other devices have none. Sends
+  // are not marked, and one counter counts the operations of all groups: where the dump has all of
+  // them, each group and kind is counted by itself. Of a part, the counts of ranks that send do not
+  // compare; those of others are alike while the ranks make the same calls.
+  void settle_torchcomms() {
+    bool all = true, sends = false;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      RecorderEntry& e = entries_[i];
+      const Operation& operation = operations_[e.operation];
+      all = all && e.record == static_cast<std::int64_t>(i) && e.sequence == e.record;
+      e.p2p = operation.p2p || operation.name == "batch_op_issue";
+      sends = sends || e.p2p;
+      if (!e.retired) e.completed = 0;
+      e.progress = e.retired ? 2 : e.started != 0 ? 1 : 0;
+      e.state = Value::nothing();
+    }
+    if (!all && !sends) return;
+    std::map<std::pair<std::uint32_t, bool>, std::int64_t> counts;
+    for (RecorderEntry& e : entries_)
+      e.sequence = all ? counts[{e.group, e.p2p}]++ : kUnknownSequence;
+    if (!all)
+      reject("recorder.counts_of_process", tree_.nodes[entries_value_.node].offset,
+             "sends are among the operations, and the first ones are gone");
   }
 
   // The operations of a coalesced launch have no events of their own and stay "scheduled" for ever;

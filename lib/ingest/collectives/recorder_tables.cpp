@@ -11,7 +11,15 @@
 //
 // (torch/distributed/debug, class DebugHandler; the columns are the fields of flight_recorder's
 // types Group, Membership and Collective.) A cell may be empty: a column is known by where its
-// heading begins or ends, whichever way it is aligned.
+// heading begins or ends, whichever way it is aligned. Gloo's recorder and NCCL's may follow each
+// other, with groups of one name that count by themselves. What stands above names the ranks that
+// did not answer:
+//
+//   PARTIAL DATA: 3/4 workers responded
+//     Rank 2: ConnectionError: ...
+//
+// The states of torchcomms are those that flight_recorder.cpp does not believe, and whether an
+// operation is retired is not told here.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -74,6 +82,15 @@ class RecorderTables {
       if (text.starts_with("=== ") || text.starts_with("--- ")) {
         section_ = text.starts_with("--- ") ? text : std::string_view();
         columns_.clear();
+        if (section_.empty()) begin_recorder(text);
+        partial_ = false;
+      } else if (text.starts_with("PARTIAL DATA: ")) {
+        partial_ = true;
+      } else if (partial_ && text.starts_with("Rank ")) {
+        reading_.sink.put(
+            RejectRow{{member_.id, number, offset, static_cast<std::uint32_t>(line.size())},
+                      "recorder_tables.rank_without_answer",
+                      std::string(text.substr(0, 200))});
       } else if (!text.empty() && !section_.empty()) {
         if (columns_.empty())
           columns_ = table_cells(line);
@@ -95,13 +112,24 @@ class RecorderTables {
     GroupRow row;
     std::set<Rank> members;
     std::map<Rank, Progress> ranks;
+    bool stateless = true;  // torchcomms without CUDA: all operations are scheduled for ever
   };
   struct Call {
     std::string group;
     CollectiveRow row;
+    bool joined = false;                 // no rank is missing
     std::set<Rank> ranks;                // that made it
     std::map<Rank, std::string> others;  // what these called in its place
   };
+
+  // "=== FR Trace NCCL ==="
+  void begin_recorder(std::string_view title) {
+    torchcomms_ = contains(title, "TorchComms");
+    recorder_.clear();
+    if (!groups_.empty())
+      recorder_ = fmt::format(" ({})", trimmed(title.substr(4, title.rfind(' ') - 4)));
+  }
+  std::string group_of(std::string_view id) const { return std::string(id) + recorder_; }
 
   // A text begins where its heading does, a number ends there; what was edited stands under it.
   std::string_view cell(const std::vector<TableCell>& cells, std::string_view name) const {
@@ -122,13 +150,13 @@ class RecorderTables {
   void row(std::string_view line, const Place& place) {
     const std::vector<TableCell> cells = table_cells(line);
     if (section_ == "--- Groups ---") {
-      Told& group = groups_[std::string(cell(cells, "id"))];
+      Told& group = groups_[group_of(cell(cells, "id"))];
       group.row.description = cell(cells, "desc");
       parse_whole(cell(cells, "size"), group.row.size);
     } else if (section_ == "--- Memberships ---") {
       std::int64_t rank = 0;
       if (parse_whole(cell(cells, "global_rank"), rank) && rank >= 0)
-        groups_[std::string(cell(cells, "group_id"))].members.insert(Rank(rank));
+        groups_[group_of(cell(cells, "group_id"))].members.insert(Rank(rank));
     } else if (section_ == "--- Collectives ---") {
       collective(cells, place);
     }
@@ -136,16 +164,19 @@ class RecorderTables {
 
   void collective(const std::vector<TableCell>& cells, const Place& place) {
     std::int64_t sequence = 0;
-    const std::string name(cell(cells, "group_id"));
-    const std::string_view called = cell(cells, "collective_name");
-    if (name.empty() || called.empty() || !parse_whole(cell(cells, "collective_seq_id"), sequence))
+    const std::string_view id = cell(cells, "group_id"), called = cell(cells, "collective_name");
+    if (id.empty() || called.empty() || !parse_whole(cell(cells, "collective_seq_id"), sequence))
       return reject(place);
+    const std::string name = group_of(id);
     Told& group = groups_[name];
     std::set<Rank> ranks = ranks_of_set(cell(cells, "expected_ranks"));
     group.members.insert(ranks.begin(), ranks.end());
-    for (const Rank missing : ranks_of_set(cell(cells, "missing_ranks"))) ranks.erase(missing);
-    const std::string_view state = cell(cells, "collective_state");
+    const std::set<Rank> missing = ranks_of_set(cell(cells, "missing_ranks"));
+    for (const Rank rank : missing) ranks.erase(rank);
+    std::string_view state = cell(cells, "collective_state");
+    if (torchcomms_ && !missing.empty() && state == "completed") state = "started";
     const bool completed = state == "completed";
+    group.stateless = group.stateless && torchcomms_ && state == "scheduled";
     for (const Rank rank : ranks) {
       Progress& at = group.ranks[rank];
       if (sequence >= at.enqueued) at.enqueued = sequence, at.place = place;
@@ -168,6 +199,7 @@ class RecorderTables {
       if (const std::string_view out = cell(cells, "output_sizes"); !out.empty())
         call.row.sizes += " out " + std::string(out);
     }
+    call.joined = missing.empty();
     call.ranks = std::move(ranks);
     call.others = mismatched(cell(cells, "mismatch_collectives"));
     calls_.push_back(std::move(call));
@@ -185,7 +217,21 @@ class RecorderTables {
     return out;
   }
 
+  // Without states, what all ranks have joined is over: there is nothing that says otherwise.
+  void settle_stateless() {
+    std::erase_if(calls_, [&](const Call& call) {
+      Told& group = groups_[call.group];
+      if (!group.stateless || !call.joined || !call.others.empty()) return false;
+      for (const Rank rank : call.ranks) {
+        std::int64_t& completed = group.ranks[rank].completed;
+        completed = std::max(completed, call.row.sequence);
+      }
+      return true;
+    });
+  }
+
   void put() {
+    settle_stateless();
     std::map<std::string, GroupId> ids;
     for (auto& [name, group] : groups_) {
       group.row.name = name;
@@ -205,7 +251,7 @@ class RecorderTables {
         reading_.sink.put(row);
       }
     }
-    for (Call& call : calls_)
+    for (const Call& call : calls_)
       for (const Rank rank : call.ranks) {
         if (groups_[call.group].ranks[rank].enqueued != call.row.sequence) continue;
         CollectiveRow row = call.row;
@@ -225,6 +271,9 @@ class RecorderTables {
   Reading& reading_;
   Timestamp time_;
   std::string_view section_;
+  std::string recorder_;  // " (FR Trace NCCL)": of the second one
+  bool torchcomms_ = false;
+  bool partial_ = false;  // ranks that did not answer follow
   std::vector<TableCell> columns_;
   std::map<std::string, Told> groups_;
   std::vector<Call> calls_;
@@ -232,8 +281,10 @@ class RecorderTables {
 
 bool sniff_recorder_tables(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  return at != std::string_view::npos && head.bytes.substr(at).starts_with("=== ") &&
-         head.has("FR Trace") && head.has("--- Groups ---");
+  if (at == std::string_view::npos) return false;
+  const std::string_view text = head.bytes.substr(at);
+  return (text.starts_with("=== ") || text.starts_with("PARTIAL DATA: ")) && head.has("FR Trace") &&
+         head.has("--- Groups ---");
 }
 
 std::string read_recorder_tables(std::string_view bytes, const MemberRow& member,
