@@ -1,5 +1,7 @@
 #include "foreign/database.hpp"
 
+#include <algorithm>
+
 #include <sqlite3.h>
 
 namespace culprit::foreign {
@@ -43,6 +45,26 @@ bool plain_table(sqlite3* db, std::string_view table) {
          Row(find.get()).text(0).starts_with("CREATE TABLE ");
 }
 
+// Which journal the file is written with: 1 is the rollback journal, 2 the write-ahead log.
+constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
+constexpr char kRollback = 1, kLog = 2;
+
+// SQLite opens no image in memory whose changes go to a log. Of one that says so a copy is read,
+// as the last checkpoint left it; any other is read in place: what is read-only is not written.
+int image(sqlite3* db, std::string_view bytes) {
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  auto* data = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(bytes.data()));
+  unsigned flags = SQLITE_DESERIALIZE_READONLY;
+  if (bytes.size() > kReadVersion && bytes[kReadVersion] == kLog) {
+    data = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size()));
+    if (data == nullptr) return SQLITE_NOMEM;
+    std::ranges::copy(bytes, data);
+    data[kWriteVersion] = data[kReadVersion] = kRollback;
+    flags |= SQLITE_DESERIALIZE_FREEONCLOSE;
+  }
+  return sqlite3_deserialize(db, "main", data, size, size, flags);
+}
+
 }  // namespace
 
 std::optional<std::int64_t> Row::number(int column) const {
@@ -64,11 +86,7 @@ std::optional<Database> Database::open(std::string_view bytes) {
   const int code = sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE, nullptr);
   std::unique_ptr<sqlite3, Close> db(raw);
   if (code != SQLITE_OK) return std::nullopt;
-  // Read in place: what is read-only is not written.
-  auto* data = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(bytes.data()));
-  const auto size = static_cast<sqlite3_int64>(bytes.size());
-  if (sqlite3_deserialize(raw, "main", data, size, size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
-    return std::nullopt;
+  if (image(raw, bytes) != SQLITE_OK) return std::nullopt;
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);

@@ -28,7 +28,8 @@ class Row {
 
 class Database {
  public:
-  // bytes: the whole file, which outlives this; it is not changed. nullopt: it cannot be opened.
+  // bytes: the whole file, which outlives this; it is not changed. What is in a write-ahead log
+  // beside it is not seen. nullopt: it cannot be opened.
   static std::optional<Database> open(std::string_view bytes);
 
   // The columns of a table; none where there is no plain table of this name: views and virtual

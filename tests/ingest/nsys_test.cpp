@@ -13,6 +13,7 @@ namespace {
 using namespace test;
 using culprit::test::database_of;
 using culprit::test::kNsysTables;
+using culprit::test::with_log;
 
 constexpr std::int64_t kFirst = 1000LL << 24, kSecond = 1001LL << 24;  // processes
 
@@ -125,6 +126,27 @@ TEST(Nsys, WhatIsMissing) {
                   "INSERT INTO NVTX_EVENTS VALUES (1000000, 2000000, 'step 1', 99999999999);"));
   EXPECT_EQ(rows.points("kernel_time", "kernel=gemm").values, (std::vector<double>{0.5}));
   EXPECT_EQ(rows.series_rows[0].clock, Clock::none);
+}
+
+// Whoever opened the export may have left it in WAL mode. What is in the log is told, not lost: one
+// that was merged is there as an empty file, or as a header.
+TEST(Nsys, BesideAWriteAheadLog) {
+  const std::string bytes = database_of(kNsysTables + two_steps(kFirst, 0, 300));
+  const Rows rows = read_export(with_log(bytes));
+  EXPECT_EQ(rows.reasons(), "");
+  EXPECT_EQ(rows.points("step_ms").values, read_export(bytes).points("step_ms").values);
+  EXPECT_EQ(read_export(with_log(bytes).substr(0, 50)).reasons(), "0:nsys.damaged");
+  const std::string header = std::string("\x37\x7f\x06\x82", 4) + std::string(28, '\0');
+  const Folder folder;
+  folder.write("rank_0.sqlite", with_log(bytes));
+  folder.write("rank_0.sqlite-shm", std::string(32768, '\0'));
+  folder.write("rank_0.sqlite-wal", "");
+  folder.write("rank_1.sqlite-wal", header);
+  EXPECT_EQ(read_folder(folder.path()).reasons(), "");
+  folder.write("rank_0.sqlite-wal", header + std::string(4120, 'x'));
+  const Rows beside = read_folder(folder.path());
+  EXPECT_EQ(beside.reasons(), "0:nsys.log_not_merged");
+  EXPECT_FALSE(beside.points("step_ms").values.empty());
 }
 
 // Nothing in a schema runs: a view that never ends is no table, and a value is no number.

@@ -1,4 +1,4 @@
-// Exports of Nsight Systems, made with SQLite: their tables, and the bytes of a file that has them.
+// Exports of Nsight Systems, made with SQLite: the bytes of a file that has their tables.
 #pragma once
 
 #include <string>
@@ -6,20 +6,9 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-namespace culprit::test {
+#include "support/nsys_tables.hpp"
 
-inline const std::string kNsysTables = R"(
-  CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
-  CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL,
-    streamId INTEGER NOT NULL, globalPid INTEGER, demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL);
-  CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, globalPid INTEGER);
-  CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, globalTid INTEGER, textId INTEGER);
-  CREATE TABLE TARGET_INFO_SYSTEM_ENV (globalVid INTEGER, devStateName TEXT, name TEXT NOT NULL, nameEnum INTEGER, value TEXT NOT NULL);
-  CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
-  INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)'), (3, 'step 8');
-  INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, '', 'Hostname', 1, 'gpu-07'), (0, '', 'DeviceEnvironment', 2, 'HF_TOKEN=hunter2');
-  INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1764201600000000000, '', '');
-)";
+namespace culprit::test {
 
 // A file with these tables, as bytes.
 inline std::string database_of(const std::string& sql) {
@@ -36,6 +25,12 @@ inline std::string database_of(const std::string& sql) {
   sqlite3_free(bytes);
   sqlite3_close(db);
   return out;
+}
+
+// The same, as a program leaves it that writes changes to a log beside the file.
+inline std::string with_log(std::string bytes) {
+  bytes[18] = bytes[19] = 2;
+  return bytes;
 }
 
 }  // namespace culprit::test

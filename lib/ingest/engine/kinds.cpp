@@ -471,8 +471,8 @@ extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKuberne
 extern const Document kCloudwatchJson, kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiPmon, kSmiDmon, kRdmaStatistic, kSysCounters,
     kEthtoolStatistics;
-extern const Document kGoldenValues, kNsysExport, kNumberDocument, kTensorboard, kTorchTrace,
-    kWandbSummary;
+extern const Document kGoldenValues, kNsysExport, kNsysLog, kNumberDocument, kTensorboard,
+    kTorchTrace, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable, kWorkRequests;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
     kRankRanges, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
@@ -485,17 +485,17 @@ constexpr const RecordText* kRecordTexts[] = {
     &kPrometheusText,    &kSmiCsv,       &kSmiPmon,   &kSmiDmon,  &kRdmaStatistic, &kSysCounters,
     &kEthtoolStatistics, &kWorkRequests, &kStepJsonl, &kStepTable};
 constexpr const Document* kDocuments[] = {
-    &kManifest,       &kErrorJson,          &kProcessDump,       &kProcessFile,    &kKubernetesJson,
-    &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,         &kStatDot,        &kRasJson,
-    &kRecorderTables, &kSlurmTopology,      &kSlurmTopologyYaml, &kTestedDevices,  &kDigestTable,
-    &kEtcHosts,       &kInventory,          &kRankTable,         &kRankRanges,     &kDcgmDiagJson,
-    &kOutcomes,       &kHostfile,           &kNetworkCsv,        &kWiring,         &kNetworkJson,
-    &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,     &kWandbSummary,
-    &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,    &kModinfo,
-    &kLsmod,          &kPackages,           &kVersions,          &kSysctl,         &kHostWords,
-    &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates,  &kTextDiff,
-    &kCloudwatchJson, &kJobConfig,          &kNsysExport,        &kNumberDocument, &kJobConfigJson,
-    &kLaunchScript};
+    &kManifest,       &kErrorJson,          &kProcessDump,       &kProcessFile,   &kKubernetesJson,
+    &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,         &kStatDot,       &kRasJson,
+    &kRecorderTables, &kSlurmTopology,      &kSlurmTopologyYaml, &kTestedDevices, &kDigestTable,
+    &kEtcHosts,       &kInventory,          &kRankTable,         &kRankRanges,    &kDcgmDiagJson,
+    &kOutcomes,       &kHostfile,           &kNetworkCsv,        &kWiring,        &kNetworkJson,
+    &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,    &kWandbSummary,
+    &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,   &kModinfo,
+    &kLsmod,          &kPackages,           &kVersions,          &kSysctl,        &kHostWords,
+    &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates, &kTextDiff,
+    &kCloudwatchJson, &kJobConfig,          &kNsysExport,        &kNsysLog,       &kNumberDocument,
+    &kJobConfigJson,  &kLaunchScript};
 }  // namespace
 
 // Of each byte one of 64 classes: letters whatever their case, digits and marks.

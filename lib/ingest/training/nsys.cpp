@@ -241,6 +241,18 @@ bool sniff_nsys(const Head& head) {
           head.has("NVTX_EVENTS"));
 }
 
+// What was written to an export after the last checkpoint, by whoever opened it. It is a file of
+// its own here, and pages without their database say nothing; a program that closes the database
+// puts them into it and removes this.
+bool sniff_log(const Head& head) {
+  return head.base().ends_with(".sqlite-wal") &&
+         (head.bytes.starts_with("\x37\x7f\x06\x82") || head.bytes.starts_with("\x37\x7f\x06\x83"));
+}
+std::string read_log(std::string_view bytes, const MemberRow&, Reading&) {
+  constexpr std::size_t kHeader = 32;
+  return bytes.size() > kHeader ? "nsys.log_not_merged" : "";
+}
+
 std::string read_nsys(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const auto db = foreign::Database::open(bytes);
   if (!db) return "nsys.damaged";
@@ -260,5 +272,8 @@ std::string read_nsys(std::string_view bytes, const MemberRow& member, Reading& 
 extern constinit const Document kNsysExport{
     "nsys-export", "exports of Nsight Systems (nsys export --type sqlite): steps and GPU of ranks",
     1u << 30, sniff_nsys, read_nsys};
+extern constinit const Document kNsysLog{
+    "nsys-wal", "write-ahead logs beside exports of Nsight Systems: counted, not read", 1u << 30,
+    sniff_log, read_log};
 
 }  // namespace culprit::ingest
