@@ -50,7 +50,7 @@ Result<fleet::Cards> card_of_incident(const Arguments& arguments, const fleet::C
 
 // What the incidents that are like it came to.
 struct Such {
-  std::size_t count = 0, confirmed = 0, cleared = 0, other = 0;
+  std::size_t count = 0, confirmed = 0, cleared = 0, other = 0, reopened = 0;
   std::string_view since;
   std::string cause;  // the most frequent of the confirmed
   std::size_t causes = 0;
@@ -65,6 +65,7 @@ Such such_of(const fleet::Cards& cards, std::span<const fleet::Likeness> like) {
       out.since = l.card->start;
     const auto o = cards.outcomes().find(l.card->id);
     if (o == cards.outcomes().end()) continue;
+    out.reopened += o->second.reopened;
     out.cleared += o->second.found == fleet::Found::cleared;
     out.other += o->second.found == fleet::Found::other;
     if (o->second.found != fleet::Found::confirmed) continue;
@@ -86,6 +87,7 @@ std::string like_answer(const Such& s, std::size_t cards) {
   if (s.causes > 1) out += fmt::format(", of them {} {}", s.causes, s.cause);
   if (s.cleared > 0) out += fmt::format("; {} cleared", s.cleared);
   if (s.other > 0) out += fmt::format("; {} something else", s.other);
+  if (s.reopened > 0) out += fmt::format(", {} of these reopened", s.reopened);
   if (known < s.count) out += fmt::format("; {} without an outcome", s.count - known);
   return out;
 }
@@ -97,8 +99,11 @@ Json like_json(const fleet::Cards& cards, const fleet::Likeness& l) {
       {"start", report::text(card, "start")},     {"line", report::text(card, "line")},
       {"summary", report::text(card, "summary")}, {"outcome", nullptr}};
   if (const auto o = cards.outcomes().find(l.card->id); o != cards.outcomes().end())
-    out["outcome"] = {
-        {"found", fleet::name(o->second.found)}, {"cause", o->second.cause}, {"by", o->second.by}};
+    out["outcome"] = {{"outcome", fleet::name(o->second.found)},
+                      {"reopened", o->second.reopened},
+                      {"cause", o->second.cause},
+                      {"by", o->second.by},
+                      {"found", iso_utc(o->second.time)}};
   return out;
 }
 
@@ -113,7 +118,8 @@ std::string like_text(const Json& document) {
                        report::visible(row["line"].get_ref<const std::string&>()));
     if (const Json& o = row["outcome"]; o.is_object()) {
       const std::string cause = o["cause"], by = o["by"];
-      out += fmt::format("         {}{}{}\n", o["found"].get_ref<const std::string&>(),
+      out += fmt::format("         {}{}{}{}\n", o["outcome"].get_ref<const std::string&>(),
+                         o["reopened"] == true ? ", reopened" : "",
                          cause.empty() ? "" : ": " + report::visible(cause),
                          by.empty() ? "" : "  (" + report::visible(by) + ")");
     }

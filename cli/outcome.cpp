@@ -94,21 +94,30 @@ Result<Exit> run_outcome(const Arguments& arguments) {
                               std::chrono::system_clock::now().time_since_epoch())
                               .count() *
                           kSecond;
+  const auto known = cards.outcomes().find(*id);
+  const fleet::CardOutcome* before = known == cards.outcomes().end() ? nullptr : &known->second;
+  // What is written down last counts, also within one second and behind a clock that is ahead.
+  const Nanoseconds next = before == nullptr ? now : std::max(now, before->time + kSecond);
   const auto card = parse_json(row->text);
   const fleet::CardOutcome outcome{*id,
                                    *found,
                                    arguments.get("cause").substr(0, kMostWords),
                                    arguments.get("by").substr(0, kMostWords),
-                                   time.value_or(now),
+                                   time.value_or(next),
                                    report::text(card, "action"),
                                    report::text(card, "kind"),
                                    report::text(card, "sureness")};
   CULPRIT_CHECK(append(words[0], fleet::to_line(outcome), ended));
-  if (const auto before = cards.outcomes().find(*id);
-      before != cards.outcomes().end() && before->second.time > outcome.time)
+  const bool counts = before == nullptr || before->time <= outcome.time;
+  if (!counts)
     remark(arguments, fmt::format("a later outcome of this card counts: {}, {}",
-                                  fleet::name(before->second.found), iso_utc(before->second.time)));
-  print(fmt::format("{} {}: {}\n", words[1], report::text(card, "line"), words[2]));
+                                  fleet::name(before->found), iso_utc(before->time)));
+  const bool reopens = counts && before != nullptr && before->found == fleet::Found::confirmed &&
+                       *found != fleet::Found::confirmed;
+  print(fmt::format("{} {}: {}{}\n", words[1], report::text(card, "line"), words[2],
+                    reopens ? fmt::format(" (reopened: it was confirmed, {})",
+                                          iso_utc(before->time).substr(0, 10))
+                            : ""));
   return Exit::finished;
 }
 

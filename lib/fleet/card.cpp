@@ -343,7 +343,7 @@ Result<Cards> Cards::read(std::string whole, const std::string& file, unsigned t
   }
   for (std::thread& reader : readers) reader.join();
   std::uint64_t lines = 0;
-  std::map<std::uint64_t, std::string_view> text_of;
+  std::vector<std::pair<CardOutcome, std::string_view>> found;
   for (Part& part : parts) {
     if (!part.trouble.empty())
       return fail(part.trouble)
@@ -359,15 +359,17 @@ Result<Cards> Cards::read(std::string whole, const std::string& file, unsigned t
     }
     out.rows_.insert(out.rows_.end(), part.rows.begin(), part.rows.end());
     out.traits_.insert(out.traits_.end(), part.traits.begin(), part.traits.end());
-    for (auto& [outcome, line] : part.outcomes) {
-      const auto [known, added] = out.outcomes_.try_emplace(outcome.id, outcome);
-      if (!added &&
-          std::tie(known->second.time, text_of[outcome.id]) >= std::tie(outcome.time, line))
-        continue;
-      text_of[outcome.id] = line;
-      known->second = std::move(outcome);
-    }
+    std::ranges::move(part.outcomes, std::back_inserter(found));
     lines += part.lines;
+  }
+  sort_by(found,
+          [](const auto& one) { return std::tie(one.first.id, one.first.time, one.second); });
+  for (auto& [outcome, line] : found) {
+    const auto [known, added] = out.outcomes_.try_emplace(outcome.id);
+    const bool once_confirmed =
+        !added && (known->second.reopened || known->second.found == Found::confirmed);
+    outcome.reopened = once_confirmed && outcome.found != Found::confirmed;
+    known->second = std::move(outcome);
   }
   std::ranges::sort(out.rows_, [](const CardRow& a, const CardRow& b) {
     if (a.id != b.id) return a.id < b.id;

@@ -33,6 +33,7 @@ struct CardOutcome {
   std::string cause, by;  // "" = not said
   Nanoseconds time = 0;   // when it was written down, UTC
   std::string action, kind, sureness;
+  bool reopened = false;  // read: it takes a confirmation back. Never written
 };
 std::string to_line(const CardOutcome& outcome);
 

@@ -463,12 +463,13 @@ class Statistics {
   // How often verdicts of one word, and of one kind of cause, were right.
   Json outcomes(const Cards& cards) const {
     std::map<std::pair<std::string, std::string>, std::array<std::int64_t, 3>> rows;
-    std::int64_t known = 0;
+    std::int64_t known = 0, reopened = 0;
     for (const auto& [id, o] : cards.outcomes()) {
       const CardRow* card = cards.find(id);
       if (card == nullptr || !inside(parse_utc(std::string(card->start)), params_.failures))
         continue;
       ++known;
+      reopened += o.reopened;
       for (const auto& [table, name] : {std::pair("sureness", &o.sureness), {"kind", &o.kind}})
         ++rows[{table, *name}][static_cast<std::size_t>(o.found)];
     }
@@ -481,7 +482,10 @@ class Statistics {
                      {"cleared", n[1]},
                      {"other", n[2]},
                      {"share", share_of(n[0], n[0] + n[1] + n[2])}});
-    return {{"cards", cards.rows().size()}, {"known", known}, {"verdicts", out}};
+    return {{"cards", cards.rows().size()},
+            {"known", known},
+            {"reopened", reopened},
+            {"verdicts", out}};
   }
 
   const FleetRecord& record_;

@@ -218,9 +218,11 @@ std::string actions(const json& d) {
 std::string outcomes(const json& d) {
   const json& o = member(d, "outcomes");
   if (!o.is_object()) return "";
-  std::string out =
-      heading("OUTCOMES", "of verdicts, by their word and by the kind of cause") +
-      fmt::format("  {} of {} cards have one\n", count(o, "known"), count(o, "cards"));
+  std::string out = heading("OUTCOMES", "of verdicts, by their word and by the kind of cause") +
+                    fmt::format("  {} of {} cards have one", count(o, "known"), count(o, "cards"));
+  if (count(o, "reopened") > 0)
+    out += fmt::format("; {} confirmed at first and reopened", count(o, "reopened"));
+  out += "\n";
   for (const json& row : list(o, "verdicts"))
     out += fmt::format("  {:<9} {:<22} {:>5} of {:<5} confirmed  {}\n", text(row, "table"),
                        text(row, "name"), count(row, "confirmed"), count(row, "count"),

@@ -152,6 +152,42 @@ TEST(Cards, TheLastOutcomeCountsWhateverTheOrderOfLinesAndThreads) {
   EXPECT_EQ(seen.size(), 1u);
 }
 
+// What was confirmed and taken back is no confirmation of anything, until it is confirmed again.
+TEST(Cards, AConfirmationThatIsTakenBackReopensTheCard) {
+  using enum Found;
+  struct Case {
+    std::vector<Found> found;  // one second after the other
+    bool reopened;
+  };
+  for (const Case& one : std::vector<Case>{{{confirmed}, false},
+                                           {{cleared, other}, false},
+                                           {{confirmed, other}, true},
+                                           {{confirmed, cleared, other}, true},
+                                           {{confirmed, cleared, confirmed}, false},
+                                           {{confirmed, confirmed}, false}}) {
+    std::vector<std::string> lines{*card_of(report_of("00000000000000a1")) + "\n"};
+    for (std::size_t i = 0; i < one.found.size(); ++i)
+      lines.push_back(to_line({0xa1, one.found[i], "", "", static_cast<Nanoseconds>(i) * kSecond,
+                               "isolate", "stopped_rank", "likely"}) +
+                      "\n");
+    for (int order = 0; order < 2; ++order) {
+      std::ranges::reverse(lines);
+      std::string text;
+      for (const std::string& line : lines) text += line;
+      const Cards cards = read(text);
+      EXPECT_EQ(cards.outcomes().at(0xa1).found, one.found.back());
+      EXPECT_EQ(cards.outcomes().at(0xa1).reopened, one.reopened);
+      FleetRecord record;
+      record.incidents = incidents_of(cards);
+      DocumentParams params;
+      params.cards = &cards;
+      const json outcomes = json::parse(document(record, params))["outcomes"];
+      EXPECT_EQ(outcomes["reopened"], one.reopened ? 1 : 0);
+      EXPECT_EQ(outcomes["verdicts"][0]["confirmed"], one.found.back() == confirmed ? 1 : 0);
+    }
+  }
+}
+
 TEST(Cards, TheNewestProgramSpeaksForAnIncident) {
   json report = report_of("00000000000000a1");
   std::string text;

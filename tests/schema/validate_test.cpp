@@ -1,3 +1,5 @@
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "model/json.hpp"
@@ -137,7 +139,8 @@ TEST(OurFiles, WhatToCollectNextSatisfiesItsSchema) {
 
 TEST(OurFiles, CardsSatisfyTheirSchemaAndStaySmall) {
   const std::string cards = testing::TempDir() + "cards-of-schema-test.jsonl";
-  std::string text, id;
+  std::string text;
+  std::set<std::string> ids;
   for (const auto& entry : std::filesystem::directory_iterator(CULPRIT_SAMPLES_DIR)) {
     const std::string line = culprit::test::printed(std::string(CULPRIT_BINARY) +
                                                     " export card -q " + entry.path().string())
@@ -148,11 +151,12 @@ TEST(OurFiles, CardsSatisfyTheirSchemaAndStaySmall) {
       ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
     EXPECT_LT(line.size(), 10'000u) << entry.path();
     text += line;
-    id = card["id"];
+    ids.insert(card["id"]);
   }
   std::ofstream(cards) << text;
-  culprit::test::printed(std::string(CULPRIT_BINARY) + " outcome " + cards + " " + id +
-                         " confirmed --time 2026-12-01");
+  for (const std::string& id : ids)
+    culprit::test::printed(std::string(CULPRIT_BINARY) + " outcome " + cards + " " + id +
+                           " confirmed --time 2026-12-01");
   std::ifstream stream(cards);
   std::string last;
   for (std::string line; std::getline(stream, line);) last = line;
