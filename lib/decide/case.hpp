@@ -78,8 +78,9 @@ struct Case {
   Nanoseconds step_time = 0;                           // the usual one; 0: not known
   Nanoseconds step_line_interval = 0;  // between two lines that report steps; 0: not known
   Scheduler scheduler = Scheduler::slurm;
-  bool uses_gpus = true;    // false: no line speaks of a GPU, CUDA or NCCL
-  bool incomplete = false;  // a part of the bundle could not be read
+  bool command_manager = false;  // NVIDIA Base Command Manager, once Bright, drains its nodes
+  bool uses_gpus = true;         // false: no line speaks of a GPU, CUDA or NCCL
+  bool incomplete = false;       // a part of the bundle could not be read
   bool has_stacks = false, has_recorder = false;
   Holdings holds;
   std::vector<Host> all_hosts;                // that ran the job, or that the bundle names; sorted

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/ascii.hpp"
 #include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "model/phrases.hpp"
@@ -249,6 +250,31 @@ std::string drain_command(Scheduler scheduler, const std::string& hosts, std::st
   return fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", hosts, reason);
 }
 
+// The same of the cluster manager, which asks the scheduler and remembers it. A name that cmsh
+// would not take for one is none of its devices.
+std::string device_drain(const std::vector<Host>& hosts) {
+  std::string names;
+  for (const Host& host : hosts) {
+    const std::string name = fmt::to_string(host);
+    if (name.empty() || !alnum(name[0]) ||
+        !std::ranges::all_of(name, [](char c) { return alnum(c) || c == '-' || c == '.'; }))
+      return {};
+    names += (names.empty() ? "" : ",") + name;
+  }
+  return fmt::format("cmsh -c 'device; drain -n {}'", names);
+}
+
+// Of machines that are no nodes of Kubernetes.
+void drain_machines(Walk& w, const std::vector<Host>& hosts, std::string_view reason) {
+  const std::vector<Host> some = first_of(hosts);
+  if (w.incident.command_manager)
+    if (std::string drain = device_drain(some); !drain.empty())
+      return command(w.verdict, std::move(drain), hosts.size() - some.size());
+  const Scheduler scheduler = w.incident.scheduler;
+  const Named named = scheduler == Scheduler::slurm ? folded(hosts) : spelled(hosts);
+  command(w.verdict, drain_command(scheduler, named.text, reason), named.left_out);
+}
+
 }  // namespace
 
 Named checks_of(const std::vector<Host>& hosts) {
@@ -280,10 +306,10 @@ bool of_slow_job(const Verdict& v) {
 
 void drain(Walk& w, const Host& host, std::string_view reason) {
   const auto& nodes = w.incident.kubernetes_nodes;
-  const auto node = nodes.find(host);
-  next(w.verdict, NextKind::command,
-       node != nodes.end() ? "kubectl cordon " + shell_quoted(node->second)
-                           : drain_command(w.incident.scheduler, shell_quoted(host), reason));
+  if (const auto node = nodes.find(host); node != nodes.end())
+    next(w.verdict, NextKind::command, "kubectl cordon " + shell_quoted(node->second));
+  else
+    drain_machines(w, {host}, reason);
 }
 
 void drain(Walk& w, const std::vector<Host>& hosts, std::string_view reason) {
@@ -303,10 +329,7 @@ void drain(Walk& w, const std::vector<Host>& hosts, std::string_view reason) {
     const Named named = spelled(nodes);
     command(w.verdict, "kubectl cordon " + named.text, named.left_out);
   }
-  if (machines.empty()) return;
-  const Scheduler scheduler = w.incident.scheduler;
-  const Named named = scheduler == Scheduler::slurm ? folded(machines) : spelled(machines);
-  command(w.verdict, drain_command(scheduler, named.text, reason), named.left_out);
+  if (!machines.empty()) drain_machines(w, machines, reason);
 }
 
 }  // namespace culprit::decide

@@ -132,6 +132,7 @@ decide::Case case_of(const Resolved& resolved) {
     incident.closing_of_launcher = e->traits.has(Trait::launcher_completed);
   }
   incident.scheduler = scheduler_of(facts);
+  incident.command_manager = has_command_manager(facts);
   incident.uses_gpus = analyze::uses_gpus(facts);
   incident.ranks =
       std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));

@@ -71,6 +71,18 @@ decide::Scheduler scheduler_of(const analyze::Facts& facts) {
                      : decide::Scheduler::slurm;
 }
 
+bool has_command_manager(const analyze::Facts& facts) {
+  static const re2::RE2 kTrace(
+      R"((?:^|[^\w/])/cm/(?:shared|local)/|\bCMDaemon\b|\bcmdaemon\b|(?:^|/)cmsh)");
+  const auto tells = [](const std::string& text) { return re2::RE2::PartialMatch(text, kTrace); };
+  return std::ranges::any_of(facts.configs, tells, &ConfigRow::value) ||
+         std::ranges::any_of(facts.tracebacks, tells, &TracebackRow::file) ||
+         std::ranges::any_of(facts.members, tells, &MemberRow::path) ||
+         std::ranges::any_of(facts.events, [&](const EventRow& e) {
+           return e.traits.has(Trait::node_drained) && tells(e.message);
+         });
+}
+
 std::size_t hosts_in_question(const analyze::Facts& facts) {
   std::set<Host> placed, elsewhere;
   const auto hear = [&](const MemberRow* m, const std::optional<Host>& host) {

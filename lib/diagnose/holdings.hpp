@@ -24,5 +24,8 @@ std::map<Host, std::set<std::string>> gpus_of_job(const analyze::Facts& facts);
 
 // By the names of what was collected: "qstat.txt", "mom_logs/20260303", "bhist.out".
 decide::Scheduler scheduler_of(const analyze::Facts& facts);
+// Base Command Manager (Bright) runs the machines: its folders, its daemon, or what it says to
+// Slurm when it drains a node.
+bool has_command_manager(const analyze::Facts& facts);
 
 }  // namespace culprit::diagnose

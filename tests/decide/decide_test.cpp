@@ -1329,6 +1329,22 @@ TEST(ManyMachines, AreFoldedIntoOneCommand) {
                                                   "state=drain reason=\"gpu_xid/79\""});
 }
 
+// Base Command Manager drains its nodes in whichever scheduler; a name that cmsh may take for more
+// than one is left to the scheduler.
+TEST(ManyMachines, OfACommandManagerAreDrainedByIt) {
+  const auto commands_of = [](const std::string& ending) {
+    Case c = many(
+        9, [&](const std::string& host, int) { return machine(host + ending, 100 * kMinute); });
+    c.command_manager = true;
+    return commands(decide::decide(c));
+  };
+  EXPECT_EQ(commands_of(""),
+            std::vector<std::string>{"cmsh -c 'device; drain -n "
+                                     "n1000,n1001,n1002,n1003,n1004,n1005,n1006,n1007,n1008'"});
+  ASSERT_EQ(commands_of(";quit").size(), 1u);
+  EXPECT_EQ(commands_of(";quit")[0].find("cmsh"), std::string::npos);
+}
+
 TEST(ManyMachines, WhoseNamesDoNotFoldAreCutAndCounted) {
   Case c =
       many(40, [](const std::string& host, int) { return machine(host + "x", 100 * kMinute); });

@@ -1,5 +1,6 @@
 // Whole runs of small bundles: what is decided, and whom nobody may accuse.
 #include "bundle.hpp"
+#include "diagnose/holdings.hpp"
 #include "support/hosts.hpp"
 
 namespace culprit::diagnose::test {
@@ -52,6 +53,29 @@ TEST_F(Training, AMachineFaultBeforeTheFailureIsIsolated) {
   EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"node-03"});
   EXPECT_EQ(a.targets(SubjectKind::gpu), Hosts{"node-03/0000:5e:00"});
   EXPECT_EQ(a.verdict.precision, Precision::exact);
+}
+
+// Nodes of Base Command Manager are drained by it: its answers, its folders, and what it says to
+// Slurm tell of it. A folder that only ends alike does not.
+TEST_F(Training, ACommandManagerIsKnownByWhatItLeaves) {
+  const auto known = [&](const std::string& file, const std::string& text) {
+    write(file, text);
+    const Answer a = diagnose();
+    std::filesystem::remove(std::filesystem::path(folder_) / file);
+    return has_command_manager(a.resolved.facts);
+  };
+  const auto traceback = [](const std::string& folder) {
+    return "Traceback (most recent call last):\n  File \"" + folder +
+           "/train.py\", line 8, in <module>\n    run()\nIndexError: list index out of range\n";
+  };
+  EXPECT_FALSE(known("out.log", traceback("/opt/job")));
+  EXPECT_FALSE(known("out.log", traceback("/data/cm/shared")));
+  EXPECT_TRUE(known("out.log", traceback("/cm/shared/apps/llm")));
+  EXPECT_TRUE(known("cmsh_device_status.txt", "node-03 ........ [   UP   ]\n"));
+  EXPECT_TRUE(known("hosts/node-01/var/log/cmdaemon", "Mar  4 09:31:00 node-01 cmd: started\n"));
+  EXPECT_TRUE(known("sinfo-R.txt",
+                    "REASON               USER      TIMESTAMP           NODELIST\n"
+                    "Drained by CMDaemon  root      2026-03-04T09:35:00 node-03\n"));
 }
 
 TEST_F(Training, TheSameFaultAfterTheFailureIsNoCause) {
