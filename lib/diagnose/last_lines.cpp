@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyze/facts/path_facts.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::diagnose {
@@ -37,7 +38,7 @@ Rows before(std::span<const LastLineRow> rows, const Evidence& trouble) {
 }
 
 // Of the log in which the job was seen last: by its steps, else by its clock; the longest of those
-// without either.
+// without either. What a tool prints of a machine ends with no word of the job.
 Rows at_the_end(const analyze::Facts& facts, std::span<const LastLineRow> rows) {
   std::map<MemberId, std::pair<Nanoseconds, std::int64_t>> seen;
   for (const ProgressSpan& p : facts.progress) {
@@ -54,7 +55,7 @@ Rows at_the_end(const analyze::Facts& facts, std::span<const LastLineRow> rows) 
   const LastLineRow* best = nullptr;
   for (const LastLineRow& row : rows) {
     const MemberRow* m = facts.member(row.place.member);
-    if (row.before != 0 || !facts.counts(m)) continue;
+    if (row.before != 0 || !facts.counts(m) || analyze::tool_output(m->path)) continue;
     if (best == nullptr || key(row) > key(*best)) best = &row;
   }
   Rows out;

@@ -48,6 +48,15 @@ TEST_F(LastLines, StandAtTheEndOfALogThatNoRuleKnows) {
                                       "driver.log:3   -h, --help"}));
 }
 
+// What was collected of a machine beside it is longer, and says nothing of the job.
+TEST_F(LastLines, AreNoneOfToolsThatTellOfAMachine) {
+  write("hosts/n1/meminfo.txt", "MemTotal: 9 kB\nMemFree: 8 kB\nDirectMap1G: 7 kB\n");
+  write("hosts/n1/snapshot-1/ss.txt", "State Recv-Q\nESTAB 0\nTIME-WAIT 0\n");
+  EXPECT_EQ(shown(diagnose()), std::vector<std::string>{});
+  write("driver.log", "starting\n");
+  EXPECT_EQ(shown(diagnose()), std::vector<std::string>{"driver.log:1 starting"});
+}
+
 TEST_F(LastLines, AreLeftOutWhereTheCauseIsKnown) {
   write("train.log",
         "step: 1/9 loss: 2.0\nTraceback (most recent call last):\n"

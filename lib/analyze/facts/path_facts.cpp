@@ -65,6 +65,7 @@ struct PathTable {
   NamePattern devices_like;         // machines and devices are both called so: "gpu-01", "train-04"
   NamePattern never_hosts_like;     // not even in a folder of hosts
   NamePattern one_per_machine_like;  // files of which a machine has one
+  NamePattern tool_output_like;      // what a program prints that tells of a machine and ends
   NamePattern by_machine_tool_like;  // a folder or an ending is a tool that tells of one machine
   NamePattern storage_servers_like, job_output_like, other_programs_like, earlier_runs_like,
       named_after_run_like, records_like;
@@ -80,6 +81,7 @@ const PathTable& path_table() {
                     .devices_like = named("devices_like"),
                     .never_hosts_like = named("never_hosts_like"),
                     .one_per_machine_like = named("one_per_machine_like"),
+                    .tool_output_like = named("tool_output_like"),
                     .by_machine_tool_like = named("by_machine_tool_like"),
                     .storage_servers_like = named("storage_servers_like"),
                     .job_output_like = named("job_output_like"),
@@ -611,6 +613,8 @@ bool system_log(std::string_view path) {
 bool one_per_machine(std::string_view path) {
   return path_table().one_per_machine_like.stands_in(path);
 }
+
+bool tool_output(std::string_view path) { return path_table().tool_output_like.stands_in(path); }
 
 bool named_as_output(std::string_view path) { return path_table().job_output_like.stands_in(path); }
 

@@ -65,5 +65,7 @@ bool named_after_run(std::string_view path);
 bool system_log(std::string_view path);
 // Files of which a machine has one: of its daemons and of tools about it.
 bool one_per_machine(std::string_view path);
+// Named after a program that tells of a machine and ends: nothing goes on in such a file.
+bool tool_output(std::string_view path);
 
 }  // namespace culprit::analyze
