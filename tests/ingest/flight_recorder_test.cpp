@@ -416,6 +416,42 @@ TEST(FlightRecorder, TorchcommsCountsEachGroupByItself) {
   EXPECT_EQ(collectives(part), (Lines{"-2 send completed", "-2 all_gather scheduled"}));
 }
 
+// What PyTorch's debug server shows of the recorders of all ranks, saved from a browser or by curl.
+TEST(FlightRecorder, PageOfAllRanks) {
+  const auto part = [](int rank, const std::string& body) {
+    return fmt::format(
+        "\n        <h2>Rank {}: http://node-0{}:64509/handler/torchcomms_fr_trace_json?</h2>\n{}",
+        rank, rank, body);
+  };
+  const auto dumped = [](std::int64_t last) {
+    std::vector<std::string> entries;
+    for (std::int64_t i = 0; i <= last; ++i)
+      entries.push_back(of_torchcomms(i, "main_comm", "all_reduce", "scheduled", i < 2));
+    return "<pre>" + of_torchcomms(entries) + "</pre>\n";
+  };
+  const std::string page =
+      "<!doctype html>\n<head>\n<title>TorchComms FlightRecorder</title>\n</head>\n" +
+      part(0, dumped(2)) + part(1, dumped(1)) +
+      part(2, "<p>Failed to fetch: status=503</p>\n<pre>ConnectionError: refused</pre>\n");
+  const Rows rows = read("fr.html", page);
+  EXPECT_EQ(rows.problems, Lines{});
+  EXPECT_EQ(rows.reasons(), "12:recorder.rank_without_answer");
+  EXPECT_EQ(frontiers(rows), (Lines{"main_comm 2/-2/1", "main_comm 1/-2/1"}));
+  ASSERT_EQ(rows.recorders.size(), 2u);
+  EXPECT_EQ(rows.recorders[1].rank, Rank(1));
+  EXPECT_EQ(rows.frontiers[1].rank, Rank(1));
+  ASSERT_EQ(rows.identities.size(), 3u);
+  EXPECT_EQ(rows.identities[1].host, Host("node-01"));
+  for (const CollectiveRow& c : rows.collectives) {
+    EXPECT_EQ(page[c.place.offset], '{');
+    EXPECT_EQ(page[c.place.offset + c.place.length - 1], '}');
+    EXPECT_EQ(c.place.line, c.rank == Rank(0) ? 7u : 10u);
+  }
+  for (std::size_t size = 0; size < page.size(); size += 7)
+    for (const FrontierRow& f : read("fr.html", page.substr(0, size)).frontiers)
+      EXPECT_EQ(f.completed, 1) << size;
+}
+
 TEST(FlightRecorder, PickleCutAnywhere) {
   const std::string bytes =
       dump({{{"0", "default_pg", "[0, 1, 5]"}, {"7", "TP", "[4, 5]"}},

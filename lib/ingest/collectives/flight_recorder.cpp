@@ -14,12 +14,14 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "ingest/engine/document.hpp"
 #include "ingest/collectives/flight_recorder.hpp"
 #include "ingest/engine/lenient_json.hpp"
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/collectives/pickle.hpp"
+#include "line/header_layout.hpp"
 #include "line/timestamp.hpp"
 #include "model/ascii.hpp"
 #include "model/contains.hpp"
@@ -229,12 +231,21 @@ class RecorderDump {
         json_(json),
         budget_(bytes.size() * 64 + (1 << 20)) {}
 
+  // A part of a page that says whose it is: of its lines, so many stand before it.
+  RecorderDump(std::string_view page, std::size_t begin, std::size_t end, std::uint64_t lines,
+               Rank rank, const MemberRow& member, Reading& reading)
+      : RecorderDump(page.substr(begin, end - begin), member, reading, true) {
+    offset_ = begin;
+    lines_ = lines;
+    given_rank_ = rank;
+  }
+
   std::string read() {
     if (json_)
       read_lenient_json(bytes_, tree_);
     else
       read_pickle(bytes_, tree_);
-    reading_.cut = tree_.truncated;
+    reading_.cut = reading_.cut || tree_.truncated;
     if (contains(tree_.problem, ".refused_")) return tree_.problem;
     if (!top_level()) return tree_.problem.empty() ? "recorder.not_a_dump" : tree_.problem;
     if (tree_.truncated)
@@ -414,7 +425,7 @@ class RecorderDump {
   }
 
   void read_entries() {
-    std::uint64_t line = 1;
+    std::uint64_t line = lines_ + 1;
     std::size_t counted = 0;
     std::size_t broken = 0;
     if (entries_value_.is_list())
@@ -666,15 +677,15 @@ class RecorderDump {
   // A process belongs to every group of its pg_config: a number in a name that none of them holds
   // is no global rank.
   void decide_rank() {
-    rank_ = rank_in_name(member_.path);
+    rank_ = given_rank_ ? given_rank_ : rank_in_name(member_.path);
     if (!rank_) return;
     for (const Group& group : groups_) {
       if (!group.configured || group.row.ranks.empty() ||
           std::ranges::binary_search(group.row.ranks, *rank_))
         continue;
       reject("recorder.rank_contradicted", 0,
-             fmt::format("rank {} by the name of the file, but group {} has other ranks", *rank_,
-                         group.row.name));
+             fmt::format("rank {} by the name of the {}, but group {} has other ranks", *rank_,
+                         given_rank_ ? "part" : "file", group.row.name));
       rank_.reset();
       return;
     }
@@ -682,7 +693,7 @@ class RecorderDump {
 
   void tell() {
     RecorderRow row{
-        .place = {member_.id, json_ ? 1u : 0u, 0,
+        .place = {member_.id, json_ ? lines_ + 1 : 0, offset_,
                   static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size(), 1u << 30))},
         .source = CollectiveSource::recorder,
         .encoding = json_ ? "json" : "pickle",
@@ -722,7 +733,7 @@ class RecorderDump {
 
   Place place_of(std::uint32_t node, std::uint64_t line) const {
     const Tree::Node& n = tree_.nodes[node];
-    return {member_.id, line, n.offset, n.length};
+    return {member_.id, line, offset_ + n.offset, n.length};
   }
 
   struct Reach {
@@ -787,7 +798,7 @@ class RecorderDump {
       FrontierRow row{
           .source = CollectiveSource::recorder, .rank = rank_, .group = group.id, .p2p = of_p2p};
       if (told != nullptr) {
-        row.place = place_of(told->node, json_ ? 1 : 0);
+        row.place = place_of(told->node, json_ ? lines_ + 1 : 0);
         row.enqueued = std::max(told->enqueued, seen.any ? seen.seen : kUnknownSequence);
         row.started = told->started;
         row.completed = told->completed;
@@ -1022,7 +1033,7 @@ class RecorderDump {
   void reject(std::string reason, std::size_t offset, std::string excerpt) {
     const std::size_t at = std::min(offset, bytes_.size());
     sink_.put(
-        RejectRow{{member_.id, 0, at,
+        RejectRow{{member_.id, 0, offset_ + at,
                    static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size() - at, 200))},
                   std::move(reason),
                   std::move(excerpt)});
@@ -1041,6 +1052,8 @@ class RecorderDump {
   Sink& sink_;
   bool json_;
   std::size_t budget_;
+  std::uint64_t offset_ = 0, lines_ = 0;  // of a page: before this part
+  std::optional<Rank> given_rank_;
   Tree tree_;
   std::string version_, library_;
   Value entries_value_ = Value::nothing(), config_value_ = Value::nothing(),
@@ -1109,6 +1122,64 @@ std::string read_as_json(std::string_view bytes, const MemberRow& member, Readin
   return RecorderDump(bytes, member, reading, true).read();
 }
 
+// A page of PyTorch's debug server (/fr_trace_json, /fr_trace_nccl_json,
+// /torchcomms_fr_trace_json): the dumps of all ranks, each below whom it asked.
+//
+//   <h2>Rank 0: http://node-04:64509/handler/dump_nccl_trace_json?onlyactive=true</h2>
+//   <pre>{ ... }</pre>
+//
+// A rank that did not answer has a paragraph that says so instead.
+constexpr std::string_view kRankHeading = "<h2>Rank ", kBegin = "<pre>", kEnd = "</pre>";
+
+bool sniff_page(const Head& head) {
+  const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
+  return at != std::string_view::npos && head.bytes[at] == '<' &&
+         bytes_have(head.bytes, kRankHeading) && bytes_have(head.bytes, "/handler/") &&
+         (bytes_have(head.bytes, "\"pg_config\"") || bytes_have(head.bytes, "\"profiling_name\""));
+}
+
+std::string read_page(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  static const re2::RE2 kAsked(R"((\d{1,7}): http://([\w.-]+):\d+/handler/)");
+  std::uint64_t line = 1;
+  std::size_t counted = 0, parts = 0;
+  const auto line_of = [&](std::size_t at) {
+    line +=
+        static_cast<std::uint64_t>(std::ranges::count(bytes.substr(counted, at - counted), '\n'));
+    counted = at;
+    return line;
+  };
+  for (std::size_t at = bytes.find(kRankHeading); at < bytes.size();) {
+    const std::size_t next = std::min(bytes.find(kRankHeading, at + 1), bytes.size());
+    const std::string_view part = bytes.substr(at, next - at);
+    const std::string_view heading = part.substr(0, part.find('\n'));
+    const Place place{member.id, line_of(at), at,
+                      static_cast<std::uint32_t>(std::min<std::size_t>(heading.size(), 4096))};
+    std::int64_t number = 0;
+    std::string host;
+    const std::string_view said = heading.substr(kRankHeading.size());
+    const std::size_t begin = part.find(kBegin), end = part.rfind(kEnd);
+    const bool asked =
+        re2::RE2::PartialMatch(re2::StringPiece(said.data(), said.size()), kAsked, &number, &host);
+    if (asked && line::may_name_machine(host))
+      reading.sink.put(IdentityRow{
+          .place = place, .source = "dump heading", .host = Host(host), .rank = number});
+    std::string reason = "recorder.rank_without_answer";
+    if (asked && begin != std::string_view::npos &&
+        !contains(part.substr(0, begin), "Failed to fetch")) {
+      const std::size_t from = at + begin + kBegin.size();
+      const std::size_t to = end == std::string_view::npos || end < begin ? next : at + end;
+      reason = RecorderDump(bytes, from, std::max(from, to), line_of(from) - 1, Rank(number),
+                            member, reading)
+                   .read();
+      ++parts;
+    }
+    if (!reason.empty())
+      reading.sink.put(RejectRow{place, reason, std::string(heading.substr(0, 200))});
+    at = next;
+  }
+  return parts == 0 ? "recorder.not_a_dump" : "";
+}
+
 }  // namespace
 
 std::optional<Rank> rank_in_name(std::string_view path) {
@@ -1163,5 +1234,8 @@ extern constinit const Document kFlightRecorder{
 extern constinit const Document kFlightRecorderJson{"flight-recorder-json",
                                                     "PyTorch flight-recorder dumps as JSON",
                                                     512u << 20, sniff_recorder_json, read_as_json};
+extern constinit const Document kRecorderPage{
+    "flight-recorder-page", "PyTorch flight recorders of all ranks, as a page of its debug server",
+    1u << 30, sniff_page, read_page};
 
 }  // namespace culprit::ingest
