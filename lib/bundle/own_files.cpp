@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
 // PRAGMA application_id, big-endian.
 constexpr std::string_view kIncident = "CUDL", kFleet = "CUFL";
+constexpr std::string_view kOnHosts =
+    "# Runs on each host, from standard input";  // collect/host.sh
 constexpr std::size_t kApplicationAt = 68;
 constexpr std::size_t kHeadBytes = kApplicationAt + 4;
 constexpr off_t kMaxReportBytes = 64 << 20;
@@ -159,6 +161,9 @@ std::vector<std::string> own_files(int fd, const std::vector<std::string>& names
     return std::ranges::binary_search(names, name);
   };
   std::vector<std::string> out;
+  // What a collector that was killed has left of its work.
+  if (there(".collect") && head_of(opened(fd, ".collect/host.sh").fd, 64).starts_with(kOnHosts))
+    out.emplace_back(".collect");
   for (const std::string& name : names) {
     if (may_be_report(name) && is_own_report(opened(fd, name).fd)) out.push_back(name);
     // One that is being written has its log beside it; one that is not has the ending that people

@@ -15,7 +15,8 @@ bool is_own_database(std::string_view head);
 bool is_own_report(std::string_view head, bool whole);
 
 // Which of these names of one folder are ours: databases, what SQLite keeps beside them, the
-// reports beside an incident.db, and reports in any format wherever they lie. `fd` is the folder;
+// reports beside an incident.db, reports in any format wherever they lie, and the working folder of
+// a collector. `fd` is the folder;
 // `names` are sorted, and so is the answer.
 std::vector<std::string> own_files(int fd, const std::vector<std::string>& names);
 

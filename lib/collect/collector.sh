@@ -32,6 +32,12 @@ reach() {
 }
 
 say() { printf '%s\n' "$*" >&2; }
+quoted() { # as a shell reads it again
+  case $1 in
+    *[!A-Za-z0-9._/+=:,-]*) printf "'%s'\n" "$(printf '%s\n' "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf '%s\n' "$1" ;;
+  esac
+}
 complain() { # HOST WHAT
   printf '%s\t%s\n' "$1" "$2" | tr -cd '\t\n -~' >>"$out/collect-errors.txt"
   say "$1: $2"
@@ -203,6 +209,7 @@ finish() {
     rm -f "$out.tar.gz"
     problem 'no archive could be made, the folder stays: disk full?'
   fi
+  out=$(quoted "$out")
   say "$out: $answers of $count hosts; next: culprit diagnose $out"
   [ "$1" = whole ] && [ "$problems" -eq 0 ]
   exit
@@ -222,6 +229,8 @@ done
 set +f
 [ -n "$hosts" ] || complain "$name" 'has no hosts'
 manifest 2>/dev/null
+set -- $hosts
+say "asking $# hosts, $host_seconds s each at most, $at_once at a time; stopped, it leaves what it has"
 @JOB@
 for host in $hosts; do
   while :; do

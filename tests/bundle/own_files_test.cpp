@@ -82,6 +82,17 @@ TEST(OwnFiles, AreReportsInEveryFormat) {
   EXPECT_EQ(walked(folder.path()).files().size(), 5u);
 }
 
+// A collector that is killed leaves numbers of processes there, which read like a log.
+TEST(OwnFiles, AreWhatAKilledCollectorLeaves) {
+  Folder folder;
+  folder.write("hosts/n1/dmesg.txt", "usb 1-1: new device\n");
+  folder.write(".collect/pid.n1", "26890\n");
+  EXPECT_EQ(walked(folder.path()).files().size(), 2u);
+  folder.write(".collect/host.sh",
+               "# Runs on each host, from standard input, and writes nothing\n");
+  EXPECT_EQ(walked(folder.path()).files().size(), 1u);
+}
+
 TEST(OwnFiles, OfOthersAreRead) {
   Folder folder;
   folder.write("incident.db", database("XXXX"));

@@ -249,11 +249,35 @@ stopped() {
   kill $!
   wait $!
   has stopped.said stopped
-  [ "$(wc -l <stopped.said)" = 3 ] || complain "$shell: a stopped collector says: $(cat stopped.said)"
+  has stopped.said 'asking 3 hosts'
+  [ "$(wc -l <stopped.said)" = 4 ] || complain "$shell: a stopped collector says: $(cat stopped.said)"
   has stopped/job.json '"collected_at"'
   has stopped/hosts/node-1/dmesg.txt usb
   [ ! -e stopped/.collect ] || complain "$shell: the working folder stays"
   "$culprit" diagnose -q stopped >/dev/null 2>&1 || complain "$shell: a stopped bundle cannot be read"
+}
+
+# Killed, it leaves its working folder: that is no evidence. What it says to type next can be typed.
+killed() {
+  script killed.sh --hosts 'node-[1-3]'
+  setsid $shell killed.sh "it's;killed" 2>/dev/null &
+  for second in $(seq 60); do
+    sleep 1
+    [ ! -s "it's;killed/hosts/node-1/dmesg.txt" ] || break
+  done
+  kill -9 -$!
+  wait $! 2>/dev/null
+  [ -e "it's;killed/.collect/host.sh" ] || complain "$shell: it was over before it was killed"
+  "$culprit" ingest -q -d killed.db "it's;killed" >/dev/null || complain "$shell: a killed bundle cannot be read"
+  "$culprit" sql -d killed.db 'SELECT path FROM member' >members
+  has members 'hosts/node-1/dmesg.txt'
+  lacks members '[.]collect/'
+  rm -rf culprit-collect.* # of the hosts, which were killed with it
+  script next.sh --hosts node-1
+  $shell next.sh "it's;next" 2>next.said
+  next=$(sed -n 's/.*next: culprit diagnose //p' next.said)
+  eval "set -- $next"
+  [ -s "$1" ] || complain "$shell: cannot be typed: $next"
 }
 
 # Where there is no timeout(1), commands are killed all the same.
@@ -290,7 +314,7 @@ full_disk() {
 }
 
 # All at once, each in a folder of its own: they mostly wait.
-trials='slurm_job by_srun a_hang hostile_host pods stopped no_timeout full_disk'
+trials='slurm_job by_srun a_hang hostile_host pods stopped killed no_timeout full_disk'
 of_shell() { # FOLDER: all trials of one shell; what they complain of is printed
   mkdir "$1" && cd "$1" || exit 1
   for trial in $trials; do

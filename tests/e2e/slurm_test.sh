@@ -264,7 +264,7 @@ stuck() {
   kill $!
   wait $! && complain "$trial: exit 0"
   has part/job.json '"collected_at"'
-  [ "$(wc -l <part.said)" = 3 ] || complain "$trial: it says: $(cat part.said)"
+  [ "$(wc -l <part.said)" = 4 ] || complain "$trial: it says: $(cat part.said)"
   culprit diagnose -q part >part.txt 2>&1 || complain "$trial: a bundle that cannot be read: $(cat part.txt)"
   # srun kills what runs there at once, so that a folder may stay behind, and little in it.
   over() { for one in $(processes m1); do ! tr '\0' ' ' <"/proc/$one/cmdline" 2>/dev/null | grep -q 'sh -s host' || return 1; done; }
