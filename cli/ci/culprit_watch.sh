@@ -10,7 +10,8 @@
 #   * SIGTERM arrives: COMMAND receives it when the collector is done
 #   * the time limit of the job is near
 #   * the output stands still
-#   * another node has noticed one of these, or somebody runs `touch $CULPRIT_FOLDER/collected/noticed.txt`
+#   * another node has noticed one of these, or somebody runs `touch $CULPRIT_FOLDER/collected/noticed.txt` (of a job
+#     that Slurm has queued again, collected/restart-N/noticed.txt)
 # All of it is bounded in time, and whatever fails here is one line on standard error: the job does not notice.
 #
 #   CULPRIT_FOLDER        folder of this job that all nodes see; without it COMMAND is run and nothing else
@@ -44,6 +45,9 @@ rank=$(number "${RANK:-${SLURM_PROCID-}}" '')
 task=$(number "${CULPRIT_TASK:-$rank}" 0)
 place=
 case ${CULPRIT_FOLDER-} in /*) place=$CULPRIT_FOLDER/collected ;; '') ;; *) say "CULPRIT_FOLDER is not absolute: $CULPRIT_FOLDER" ;; esac
+# A job that is queued again has the same number and folder: what its last run left tells nothing of this one.
+again=$(number "${SLURM_RESTART_COUNT-}" 0)
+[ -z "$place" ] || [ "$again" = 0 ] || place=$place/restart-$again
 ended=$place/ended-$(number "${CULPRIT_STEP:-${SLURM_STEP_ID-}}" 0) # tasks of one step end together
 [ -z "$place" ] || command -v culprit >/dev/null || { say 'there is no culprit in PATH'; place=; }
 [ -n "$place" ] || case $1 in --beside) exit 0 ;; *) exec "$@" ;; esac

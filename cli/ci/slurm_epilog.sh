@@ -15,6 +15,9 @@ export PATH=/usr/local/bin:/usr/bin:/bin      # Slurm sets none
 case ${SLURM_JOB_ID-} in '' | *[!0-9]*) exit 0 ;; esac
 logs=$LOGS/$SLURM_JOB_ID report=$REPORTS/$SLURM_JOB_ID parts=$REPORTS/$SLURM_JOB_ID.nodes
 
+# A user can make the folder of a job: behind a link there may be what SlurmUser can read, and he cannot.
+plain() { [ -e "$1" ] && [ ! -L "$1" ]; }
+
 if [ "${1-}" != diagnose ]; then
   # In a session of its own: the controller waits for its epilog before it frees the nodes, and kills what the epilog
   # leaves behind. $(...) lasts until the output is closed below.
@@ -32,7 +35,7 @@ while state=$(timeout 10 scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *JobSta
 done
 case ${SLURM_JOB_EXIT_CODE2:-0:0},$state in
   0:0, | 0:0,COMPLETED) rm -rf "$parts"; exit 0 ;;
-  0:0,CANCELLED) [ -e "$logs/collected" ] || { rm -rf "$parts"; exit 0; } ;;
+  0:0,CANCELLED) plain "$logs" && plain "$logs/collected" || { rm -rf "$parts"; exit 0; } ;;
 esac
 if [ -n "$state" ] && mkdir -p "$parts/scheduler"; then # without what may hold a secret
   timeout 10 scontrol show job "$SLURM_JOB_ID" | grep -vE '^ *(Command|Comment|AdminComment|SystemComment)=' >"$parts/scheduler/scontrol-job.txt"
@@ -43,8 +46,17 @@ diagnosed() { # REPORT BUNDLE...
   nice timeout "$SECONDS_AT_MOST" culprit diagnose "$@" -o "$to" -q >"$to.txt" 2>"$to.err" </dev/null
 }
 # What the nodes saw before Slurm ended it: the end by a time limit explains itself, and hides why nothing went on.
-case $state in TIMEOUT | CANCELLED | DEADLINE) [ ! -e "$logs/collected" ] || diagnosed "$report.before" "$logs/collected" ;; esac
+case $state in TIMEOUT | CANCELLED | DEADLINE)
+  last=$logs/collected most=0 # of a job that was queued again, the last run
+  for run in "$last"/restart-?*; do
+    n=${run##*-}
+    case $n in *[!0-9]* | ??????*) continue ;; esac
+    [ "$n" -le "$most" ] || ! plain "$run" || { most=$n last=$run; }
+  done
+  ! plain "$logs" || ! plain "$logs/collected" || diagnosed "$report.before" "$last"
+  ;;
+esac
 set --
-for place in "$logs" "$parts"; do [ ! -e "$place" ] || set -- "$@" "$place"; done
+for place in "$logs" "$parts"; do ! plain "$place" || set -- "$@" "$place"; done
 [ $# -gt 0 ] && mkdir -p "$REPORTS" || exit 0
 diagnosed "$report" "$@"

@@ -18,17 +18,21 @@ case $node in [!A-Za-z0-9]* | *[!A-Za-z0-9._-]* | '') exit 0 ;; esac
 
 if [ "${1-}" = collect ]; then
   # A time-out has exit code 0:0, too: then the watcher of culprit_task.sh has noticed it.
-  [ "${SLURM_JOB_EXIT_CODE2:-1:0}" != 0:0 ] || [ -e "$LOGS/$SLURM_JOB_ID/collected/noticed.txt" ] || exit 0
+  failed=${SLURM_JOB_EXIT_CODE2:-1:0}
+  for one in "$LOGS/$SLURM_JOB_ID"/collected/noticed.txt "$LOGS/$SLURM_JOB_ID"/collected/restart-*/noticed.txt; do
+    [ ! -e "$one" ] || failed=noticed
+  done
+  [ "$failed" != 0:0 ] || exit 0
   parts=$REPORTS/$SLURM_JOB_ID.nodes
   owner=$(ls -nd "$REPORTS" | awk '{ print $3 }') # SlurmUser, who is to read it
   mkdir -p "$parts" && chown "$owner" "$parts" || exit 0
-  culprit collect --here --quick -q >"$parts/.$node.sh" || exit 0
-  nice sh "$parts/.$node.sh" "$parts/$node" 2>"$parts/.$node.log" &
+  # Root runs no file that lies where another user may write; and where it may not, there may be no room.
+  script=$(culprit collect --here --quick -q) || exit 0
+  nice sh -c "$script" collect.sh "$parts/$node" 2>"$parts/.$node.log" &
   collector=$!
   trap 'kill "$collector"' TERM
   wait "$collector" || wait "$collector" # after a signal: it leaves what it has
-  rm -f "$parts/.$node.sh"
-  chown -R "$owner" "$parts/$node" "$parts/$node.tar.gz" "$parts/.$node.log"
+  chown -hR "$owner" "$parts/$node" "$parts/$node.tar.gz" "$parts/.$node.log"
   exit 0
 fi
 

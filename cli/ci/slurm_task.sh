@@ -26,7 +26,9 @@ case ${1-} in
     ;;
   end) # the other tasks see that this one has ended
     exec >/dev/null
-    : >"$CULPRIT_FOLDER/collected/ended-$CULPRIT_STEP/$CULPRIT_TASK"
+    place=$CULPRIT_FOLDER/collected
+    case ${SLURM_RESTART_COUNT:-0} in 0 | *[!0-9]*) ;; *) place=$place/restart-$SLURM_RESTART_COUNT ;; esac
+    : >"$place/ended-$CULPRIT_STEP/$CULPRIT_TASK"
     exit 0
     ;;
 esac
@@ -38,7 +40,7 @@ if [ "${SLURM_SCRIPT_CONTEXT-}" = epilog_task ]; then
 fi
 [ -x "$WATCH" ] && command -v setsid >/dev/null && command -v culprit >/dev/null || exit 0
 [ -d "$CULPRIT_FOLDER" ] || mkdir "$CULPRIT_FOLDER" 2>/dev/null
-[ -d "$CULPRIT_FOLDER" ] && [ -O "$CULPRIT_FOLDER" ] || exit 0
+[ -d "$CULPRIT_FOLDER" ] && [ -O "$CULPRIT_FOLDER" ] && [ ! -L "$CULPRIT_FOLDER" ] || exit 0
 [ -n "${SLURM_STEP_ID-}" ] || exit 0 # the batch script: its steps are watched
 setting() { eval "[ -n \"\${$1-}\" ]" || printf 'export %s=%s\n' "$1" "$2"; }
 setting NCCL_DEBUG WARN

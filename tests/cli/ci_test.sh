@@ -71,6 +71,12 @@ check "slurm: a report" for_seconds 60 [ -s reports/4711/report.json ]
 check "slurm: the verdict" for_seconds 60 grep -q '^ISOLATE' reports/4711.txt
 check "slurm: nothing on stderr" [ ! -s reports/4711.err ]
 
+# Behind a link of a user there may be what only SlurmUser may read.
+mv logs/4711 secret && ln -s ../secret logs/4713 && mkdir logs/4711
+check "slurm: a link in place of the folder" epilog 4713 1:0
+sleep 2
+check "slurm: it is not followed" [ ! -e reports/4713 ]
+
 check "slurm: what is no job" epilog '../4711;touch ran' 1:0
 check "slurm: it runs nothing" [ ! -e ran ]
 
@@ -123,6 +129,15 @@ trials() { # of one shell
   check "watch, $shell: the collector was stopped in time" [ -s job/collected/n1/part ]
   check "watch, $shell: it saw the command alive" grep -q sleep job/collected/n1/alive
   kill "$(cat sleeper)"
+
+  # Queued again by Slurm: what the last run left in the same folder is no reason, and hides nothing.
+  place
+  mkdir -p job/collected/.n1 job/collected/ended-0 && : >job/collected/.n1/done
+  : >job/collected/noticed.txt && : >job/collected/ended-0/7
+  SLURM_RESTART_COUNT=1 CULPRIT_LAG=1 watch sh -c 'sleep 5' 2>err
+  check "watch, $shell: a second run is no failure" absent err job/collected/restart-1/noticed.txt
+  SLURM_RESTART_COUNT=1 watch sh -c 'exit 7' 2>err
+  check "watch, $shell: a second run is collected" [ -e job/collected/restart-1/n1.tar.gz ]
 
   # Near the end of its time, and when another node says so: collected, and not stopped.
   for reason in end noticed ended; do
@@ -250,6 +265,20 @@ rm -f message
 pod 1 "sh train $samples/gpu-off-bus/hosts/gpu-ad05/dmesg_T.txt"
 check "kubernetes: the other pods do not diagnose" [ ! -e message ]
 check "kubernetes: the node was collected" [ -s volume/bundle/collected/training-0.tar.gz ]
+# SIGTERM reaches the training, whose first process in the container is the shell.
+cat >train <<'T'
+trap 'echo saved; exit 5' TERM
+: >started
+sleep 30 & wait
+T
+rm -rf volume
+(trap - TERM; exec env LOGS="$PWD/volume" TERMINATION_LOG="$PWD/message" HOSTNAME=training-1 JOB_COMPLETION_INDEX=1 GRACE=0 CULPRIT_TIER=quick CULPRIT_TERM_SECONDS=2 CULPRIT_FOLDER="$PWD/volume/bundle" CULPRIT_NODE=training-1 TRAIN="sh train" sh script >out 2>&1) &
+stopped=$!
+for_seconds 20 [ -e started ]
+kill "$stopped"
+wait "$stopped"; status=$?
+check "kubernetes: after SIGTERM the status of the training, not $status" [ "$status" = 5 ]
+check "kubernetes: it could say good-bye" grep -q saved volume/bundle/training-1.log
 
 for trial in $running; do wait "$trial" || failures=$((failures + 1)); done
 if command -v shellcheck >/dev/null; then
