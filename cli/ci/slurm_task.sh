@@ -48,6 +48,7 @@ setting TORCH_FR_BUFFER_SIZE 2000
 setting TORCH_NCCL_DUMP_ON_TIMEOUT 1
 setting TORCH_FR_DUMP_TEMP_FILE "$CULPRIT_FOLDER/nccl_trace_rank_"
 setting TORCH_NCCL_DEBUG_INFO_TEMP_FILE "$CULPRIT_FOLDER/nccl_trace_rank_"
+setting TORCHCOMM_FR_DUMP_TEMP_FILE "$CULPRIT_FOLDER/torchcomms_trace_rank_"
 [ "${SLURM_LOCALID:-0}" = 0 ] || exit 0 # one watcher a node, beside the task that is the parent of this script
 [ -z "$(setsid sh "$0" watch "$PPID" </dev/null 2>/dev/null &)" ]
 exit 0

@@ -110,7 +110,8 @@ ln -s slurm-41207.out secret.out # what a user names need not be what he may rea
 
 # A rank on this host, with what nobody may read.
 # What torchrun inherits of srun is no number of a rank, and the shell around it is no rank.
-env SLURM_PROCID=5 RANK=3 LOCAL_RANK=1 WORLD_SIZE=8 NCCL_DEBUG=WARN TORCH_AUTH_TOKEN=hunter2hunter2 sh -c '
+mkdir -p home/.cache/torch && echo of-home >home/.cache/torch/comm_lib_trace_rank_3 && echo of-run >run_rank_3
+env HOME="$scratch/home" TORCHCOMM_FR_DUMP_TEMP_FILE=run_rank_ SLURM_PROCID=5 RANK=3 LOCAL_RANK=1 WORLD_SIZE=8 NCCL_DEBUG=WARN TORCH_AUTH_TOKEN=hunter2hunter2 sh -c '
   (echo "iteration 7" >rank.log; exec sleep 600 >>rank.log) & echo $! >rank.pid; wait' &
 shell_of_rank=$!
 while [ ! -s rank.pid ]; do sleep 0.1; done
@@ -181,6 +182,8 @@ hang_via() {
   for at in 1 2; do
     [ -s "hang-$1/hosts/node-1/snapshot-$at/proc-rank3-pid$rank.txt" ] || complain "$shell, $1: no snapshot $at"
   done
+  has "hang-$1/hosts/node-1/flight-recorder/comm_lib_trace_rank_3" of-home
+  has "hang-$1/hosts/node-1/flight-recorder/run_rank_3" of-run
   has "hang-$1/job.json" '"node-1": \[{"rank": 3, "local_rank": 1}\]'
   has "hang-$1/job.json" '"world_size": 8,'
   has "hang-$1/job.json" '"node-1": \["10.20.30.40", "fd00::40"\]'
