@@ -39,9 +39,9 @@ extern const Command kDiagnose, kBatch, kFleet, kOutcome, kLike, kClaim, kCompar
     kClassify, kReport, kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints,
     kEfficiency, kReplay, kRedact, kExport, kSql, kMcp, kProve, kPlan, kCollect, kNext, kSimulate,
     kScore, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
-extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanHolders,
-    kPlanIngest, kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas,
-    kPlanStandby, kPlanSurvival, kPlanTopology;
+extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanGemm,
+    kPlanHolders, kPlanIngest, kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate,
+    kPlanReplicas, kPlanStandby, kPlanSurvival, kPlanTopology;
 
 std::span<const Command* const> commands();
 const Command* find_command(std::string_view name);

@@ -49,6 +49,10 @@ const Row kRows[] = {
     {"plan-links-v1.json",
      "printf 'from,to,time\\na,b,1\\na,b,3\\nb,c,1\\nc,d,1\\nd,a,1\\n' >t.csv; "
      "$C plan links solve t.csv --json"},
+    {"plan-gemm-v1.json", "$C plan gemm --hosts n[1-2] --gpus-per-host 2 --json"},
+    {"plan-gemm-v1.json",
+     "printf 'host,gpu,type,time_us\\na,0,fp16,9\\na,1,fp16,9\\nb,0,fp16,9\\nb,1,fp16,12\\n"
+     "b,0,fp32,9\\nb,1,fp16,99\\n' >g.csv; $C plan gemm solve g.csv --json"},
     {"plan-checkpoints-v1.json", "$C plan checkpoints --mtbf-min 60 --stall-s 18 --json"},
     {"plan-checkpoints-v1.json",
      "$C plan checkpoints --runs 300,95,710 --stall-s 30 --restart-min 12 --interval-min 45 "
