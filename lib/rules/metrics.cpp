@@ -332,10 +332,12 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
     }
   // What a counter grew by since the row before is its rate, in a unit of the table's own.
   if (alias == nullptr)
-    for (const std::string_view growth : {"_delta", "_diff", "_rate", "_per_s", "_per_sec"})
+    for (const std::string_view growth :
+         {"_delta", "_diff", "_rate", "_per_s", "_per_sec", "_per_second", "_pps"})
       if (normal.ends_with(growth)) {
         auto of = find(std::string_view(normal).substr(0, normal.size() - growth.size()), {});
-        if (!of || of->kind != MetricKind::counter) return std::nullopt;
+        if (!of || (of->kind != MetricKind::counter && !of->metric->unit.ends_with("/s")))
+          return std::nullopt;
         of->kind = MetricKind::gauge;
         return of;
       }

@@ -88,8 +88,11 @@ INSTANTIATE_TEST_SUITE_P(
         Known{"gpu_temp_max", "", "gpu_temperature", kGauge, 1},  // of a host over its GPUs
         Known{"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS.hw_slowdown", "", "gpu_hw_slowdown", kGauge, 1},
         Known{"rx_discards_phy_delta", "", "nic_discards", kGauge, 1},  // since the row before
-        Known{"gpu_temp_delta", "", "", kGauge, 1},                     // no counter
-        Known{"power.draw", "MHz", "", kGauge, 1},                      // measures something else
+        Known{"ecn_marked_packets_per_second", "", "nic_ecn_marked", kGauge, 1},
+        Known{"ecn_rate", "", "nic_ecn_marked", kGauge, 1},  // of a name that is a rate already
+        Known{"cnp_pps", "", "nic_cnp_handled", kGauge, 1},
+        Known{"gpu_temp_delta", "", "", kGauge, 1},  // no counter
+        Known{"power.draw", "MHz", "", kGauge, 1},   // measures something else
         Known{"frobnication", "", "", kGauge, 1}, Known{"", "", "", kGauge, 1}));
 
 TEST(Metrics, EveryNameFindsItsOwnMetricWithoutConversion) {

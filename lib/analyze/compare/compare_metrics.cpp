@@ -8,6 +8,7 @@
 
 #include "analyze/compare/compare_runs.hpp"
 #include "analyze/metrics/counter_rate.hpp"
+#include "analyze/metrics/metric_kind.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 
@@ -67,7 +68,7 @@ std::map<std::string, Measured> measured(const ComparedRun& run,
       }
     }
   for (const MetricSeries& series : run.metrics->metrics) {
-    const auto match = catalogue.find(series.name, series.unit);
+    const auto match = match_by_samples(series, catalogue);
     if (!match) continue;
     Measured& one = out[match->metric->name];
     one.metric = match->metric;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "analyze/metrics/metric_kind.hpp"
 #include "model/series.hpp"
 #include "model/sort.hpp"
 
@@ -78,7 +79,7 @@ std::vector<MetricPanel> metric_panels(const OutlierReport& report,
     panel.begin = std::max(report.start, o.outlier.start - 2 * around);
     panel.end = std::min(std::max(report.end, o.outlier.end), o.outlier.end + 2 * around);
     if (panel.end <= panel.begin) continue;
-    const auto match = catalogue.find(series->name, series->unit);
+    const auto match = match_by_samples(*series, catalogue);
     std::vector<std::vector<double>> crowd(kPanelBins);
     for (const MetricSeries::Entity& entity : series->entities) {
       if (entity.name == panel.entity) {

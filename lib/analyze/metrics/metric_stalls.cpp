@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "analyze/metrics/metric_kind.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -106,7 +107,7 @@ std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& m
                                     const MetricStallParams& params) {
   std::vector<Finding> out;
   for (const MetricSeries& metric : metrics.metrics) {
-    const auto match = catalogue.find(metric.name, metric.unit);
+    const auto match = match_by_samples(metric, catalogue);
     if (!match) continue;
     const auto watched = std::ranges::find(kWatched, match->metric->name, &Watched::name);
     if (watched == kWatched.end()) continue;

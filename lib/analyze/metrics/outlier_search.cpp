@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "analyze/metrics/metric_kind.hpp"
 #include "analyze/metrics/relations.hpp"
 #include "model/confidence.hpp"
 #include "model/contains.hpp"
@@ -56,7 +57,7 @@ Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue,
   std::string printed_unit;
   (void)rules::normal_metric_name(metric.name, &printed_unit);
   out.unit = metric.unit.empty() ? printed_unit : metric.unit;
-  const auto match = catalogue.find(metric.name, metric.unit);
+  const auto match = match_by_samples(metric, catalogue);
   const bool counter = match && match->kind == rules::MetricKind::counter;
   const double scale = match ? match->scale : 1;
   if (match) {

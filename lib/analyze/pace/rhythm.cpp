@@ -18,7 +18,7 @@ constexpr double kSlow = 1.25;               // times the usual step
 constexpr double kLongest = 7 * 24 * 3.6e6;  // ms; more is no step
 // What a program does itself at intervals is usual, and worth a word only where it costs much.
 constexpr double kLeastShare = 0.03, kLeastShareOfProgram = 0.1, kMostRows = 0.34;
-constexpr std::size_t kFewestRows = 60, kFewestBursts = 5;
+constexpr std::size_t kFewestRowsOfRhythm = 60, kFewestBursts = 5;
 constexpr double kAlike = 0.08;  // of the distance
 
 struct SlowBurst {
@@ -65,7 +65,7 @@ bool of_the_clock(double by_clock, double by_count, const Rhythm& r) {
 }  // namespace
 
 std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
-  if (steps.size() < kFewestRows || !steps.from_calls.empty()) return std::nullopt;
+  if (steps.size() < kFewestRowsOfRhythm || !steps.from_calls.empty()) return std::nullopt;
   std::vector<std::size_t> rows;
   std::vector<double> all;
   double whole = 0;
@@ -77,7 +77,7 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
     all.push_back(steps.ms[i]);
     whole += steps.ms[i];
   }
-  if (rows.size() < kFewestRows) return std::nullopt;
+  if (rows.size() < kFewestRowsOfRhythm) return std::nullopt;
   const double usual = median_of(std::move(all));
   const std::vector<SlowBurst> bursts = bursts_of(steps, rows, usual);
   Rhythm out{.times = bursts.size(), .baseline_ms = usual};
