@@ -54,6 +54,40 @@ TEST_F(WorkRequests, FigureSevenC) {
   }
 }
 
+// Figures 7b and 7c in other layouts: counters of all communicators in one, wide tables.
+TEST_F(WorkRequests, OtherLayoutsOfFigureSeven) {
+  std::string narrow = "time,rank,host,CL,WR,WC\n", wide = "rank,host,dp0_CL,dp0_WR,dp0_WC\n";
+  for (int r = 0; r < 4; ++r) narrow += fmt::format("2026-11-21T03:00:00Z,{0},node-{0},9,9,9\n", r);
+  std::string late = narrow;
+  for (int r = 0; r < 4; ++r) {
+    const int done = r == 1 ? 246 : 252;
+    narrow += fmt::format("2026-11-21T03:00:10Z,{0},node-{0},42,252,{1}\n", r, done);
+    late += fmt::format("2026-11-21T03:00:10Z,{0},node-{0},{1},{2},246\n", r, r == 1 ? 41 : 42,
+                        r == 1 ? 246 : 252);
+    wide += fmt::format("{0},node-{0},42,252,{1}\n", r, done);
+  }
+  for (const auto& [text, kind] : {std::pair{narrow, "stopped/network"},
+                                   {wide, "stopped/network"},
+                                   {late, "stopped/host_stopped"}}) {
+    rewrite("counters.csv", text);
+    const Answer answer = diagnose();
+    const Finding* f = answer.fired(Analysis::collectives, kind);
+    ASSERT_NE(f, nullptr) << text;
+    EXPECT_EQ(f->ranks, std::vector<Rank>{Rank(1)}) << text;
+  }
+}
+
+// Stages of a pipeline launch different numbers in all: nobody is behind.
+TEST_F(WorkRequests, SumsOfStagesDoNotCompare) {
+  std::string text = "rank,host,CL,WR,WC\n";
+  for (int r = 0; r < 4; ++r)
+    text += fmt::format("{0},node-{0},{1},{2},{2}\n", r, r < 2 ? 90 : 100, r < 2 ? 540 : 600);
+  write("counters.csv", text);
+  const Answer answer = diagnose();
+  EXPECT_EQ(answer.fired(Analysis::collectives, "stopped/host_stopped"), nullptr);
+  EXPECT_EQ(answer.verdict.action == Action::isolate, false);
+}
+
 // Six requests of 4 MB each: 4 ms, and 12 ms on rank 3. By hand: 1 ms a MB against 3 ms a MB; the
 // mean of all four is 1.5, and 3 is above 1.5 times that.
 TEST_F(WorkRequests, FigureNineB) {

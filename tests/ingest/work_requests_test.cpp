@@ -103,6 +103,74 @@ TEST(WorkRequests, ATimeThatGrowsIsAClock) {
   for (const FrontierRow& f : counters(text).frontiers) EXPECT_EQ(f.recent_ms, 0);
 }
 
+// Whose a counter is stands in its name: a communicator, an operation of one, a rank.
+TEST(WorkRequests, WideTables) {
+  const Rows communicators = counters(
+      "rank,dp0_CL,dp0_WR,dp0_WC,tp 1 CL,tp 1 WR,tp 1 WC\n"
+      "0,42,252,252,9,18,18\n"
+      "1,42,252,246,-,-,-\n");
+  ASSERT_EQ(communicators.frontiers.size(), 3u);
+  EXPECT_EQ(of(communicators, 1).completions, 246);
+  EXPECT_EQ(communicators.groups.at(index_of(of(communicators, 1).group)).name, "dp0");
+  EXPECT_EQ(communicators.groups.at(index_of(of(communicators, 1).group)).description, "");
+  EXPECT_EQ(of(communicators, 0, 1).enqueued, 9);
+
+  const Rows operations = counters(
+      "communicator,rank,AllReduce_CL,AllReduce_WR,AllReduce_WC,Send_CL,Send_WR,Send_WC\n"
+      "dp0,0,42,252,252,7,7,7\n");
+  ASSERT_EQ(operations.frontiers.size(), 2u);
+  EXPECT_EQ(of(operations, 0).operation, "all_reduce");
+  EXPECT_TRUE(of(operations, 0, 1).p2p);
+  EXPECT_EQ(operations.groups.at(0).name, "dp0");
+
+  const Rows ranks = counters(
+      "time,communicator,rank0_CL,rank1_CL,rank0_WR,rank1_WR,WC[0],WC[1]\n"
+      "2026-11-21T03:00:09Z,dp0,42,42,252,252,252,246\n");
+  ASSERT_EQ(ranks.frontiers.size(), 2u);
+  EXPECT_EQ(of(ranks, 0).completions, 252);
+  EXPECT_EQ(of(ranks, 1).completions, 246);
+  EXPECT_EQ(iso_utc(of(ranks, 1).time.ns), "2026-11-21T03:00:09Z");
+
+  const Rows objects = counters(
+      R"({"rank": 1, "communicators": {"dp0": {"CL": 42, "WR": 252, "WC": 246}, "tp0": {"CL": null}}})"
+      "\n",
+      "counters.jsonl");
+  ASSERT_EQ(objects.frontiers.size(), 1u);
+  EXPECT_EQ(of(objects, 1).completions, 246);
+  EXPECT_EQ(objects.groups.at(0).name, "dp0");
+}
+
+// Of a wide row all or nothing is taken.
+TEST(WorkRequests, AWideRowThatIsBrokenIsRejected) {
+  const Rows rows = counters(
+      "rank,a1_CL,a1_WR,a1_WC,a2_CL,a2_WR,a2_WC\n"
+      "0,1,2,2,x,2,2\n"
+      "0,1,2,2,1,2\n"
+      "0,1,2,2,1,2,2\n");
+  EXPECT_EQ(rows.reasons(), "2:work_requests.count 3:work_requests.torn");
+  EXPECT_EQ(rows.frontiers.size(), 2u);
+}
+
+// Without a communicator launches are sums; those of ranks that were equal before compare.
+TEST(WorkRequests, SumsOverCommunicators) {
+  const char* head = "time,rank,CL,WR,WC\n";
+  std::string text = head;
+  for (int r = 0; r < 3; ++r) text += fmt::format("2026-11-21T03:00:00Z,{},40,80,80\n", r);
+  for (int i = 1; i < 9; ++i)
+    for (int r = 0; r < 3; ++r)
+      text += fmt::format("2026-11-21T03:00:0{}Z,{},{},84,84\n", i, r, r == 1 ? 41 : 42);
+  const Rows equal = counters(text);
+  ASSERT_EQ(equal.groups.size(), 1u);
+  EXPECT_EQ(equal.groups[0].description, "");
+  for (const char* rows : {"2026-11-21T03:00:00Z,0,40,80,80\n2026-11-21T03:00:00Z,1,41,84,84\n",
+                           "2026-11-21T03:00:00Z,0,30,80,80\n2026-11-21T03:00:00Z,1,31,84,84\n"
+                           "2026-11-21T03:00:01Z,0,40,80,80\n2026-11-21T03:00:01Z,1,41,84,84\n"}) {
+    const Rows other = counters(std::string(head) + rows);
+    ASSERT_EQ(other.groups.size(), 1u);
+    EXPECT_EQ(other.groups[0].description, kSumOfCommunicators);
+  }
+}
+
 TEST(WorkRequests, BrokenRowsAreRejectedWithTheirReason) {
   const Rows rows = counters(
       "communicator,rank,CL,WR,WC\n"
@@ -124,7 +192,7 @@ TEST(WorkRequests, BrokenRowsAreRejectedWithTheirReason) {
 
 // Without all of these it is another table.
 TEST(WorkRequests, OtherTablesAreNot) {
-  for (const char* header : {"communicator,rank,CL,WR", "rank,CL,WR,WC", "time,rank,CL,WR,WC",
+  for (const char* header : {"communicator,rank,CL,WR", "rank,CL,WR", "time,dp0_CL,dp0_WR,dp0_WC",
                              "step,loss,rank", "communicator,CL,WR,WC"})
     EXPECT_NE(counters(fmt::format("{}\n1,2,3,4,5\n", header)).members.at(0).format,
               "work-requests")

@@ -33,16 +33,18 @@ bool open(const FrontierRow& f) {
   return f.requests >= 0 && f.completions >= 0 && f.requests != f.completions;
 }
 
-// Sends of a pipeline do not compare between ranks.
-bool compare(const Facts& facts, GroupId id, const std::vector<const FrontierRow*>& rows) {
-  const GroupRow* group = facts.group(id);
-  return !rows.front()->p2p && (group == nullptr || !rows.front()->operation.empty() ||
-                                dimension_of(group->name) != "pp");
-}
-
 bool all_equal(const std::vector<const FrontierRow*>& rows) {
   return std::ranges::all_of(
       rows, [&](const FrontierRow* f) { return f->enqueued == rows.front()->enqueued; });
+}
+
+// Sends of a pipeline do not compare between ranks, nor sums over communicators that differ.
+bool compare(const Facts& facts, GroupId id, const std::vector<const FrontierRow*>& rows) {
+  const GroupRow* group = facts.group(id);
+  if (group != nullptr && group->description == kSumOfCommunicators && !all_equal(rows))
+    return false;
+  return !rows.front()->p2p && (group == nullptr || !rows.front()->operation.empty() ||
+                                dimension_of(group->name) != "pp");
 }
 
 // Ranks that have launched what a peer has not: they wait for it, which also explains requests of

@@ -28,7 +28,7 @@ struct RankColumns {
 // and names hosts, too.
 bool measured(std::string_view column) {
   static const re2::RE2 kMeasured(
-      R"((?:it|iter|iteration|step|epoch|time|ts|timestamp|date|wr|work_requests)|.*_(?:ns|us|ms|s|sec|secs|seconds|bytes|[kmg]i?b|pct|percent|mhz|w|c))");
+      R"((?:it|iter|iteration|step|epoch|time|ts|timestamp|date|(?:.*[^a-z])?(?:wr|work_requests)(?:[^a-z].*)?)|.*_(?:ns|us|ms|s|sec|secs|seconds|bytes|[kmg]i?b|pct|percent|mhz|w|c))");
   const std::string_view name = rules::statistic_of(column).time;
   return re2::RE2::FullMatch({name.data(), name.size()}, kMeasured);
 }
