@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "command.hpp"
@@ -17,11 +20,21 @@ using nlohmann::ordered_json;
 
 constexpr auto kPlanChecksOptions =
     joined({kClusterHosts,
-            {"for", "OCCASION", "stop (default), delivery, delivery-light or repair"},
+            {"for", "OCCASION", "stop (default), delivery, delivery-light, repair or dual-tor"},
             {"nan", nullptr, "with stop: the loss was NaN, so compare a training step bit by bit"},
             {"gpus-per-host", "N", "GPUs of a host (default 8)"},
             {"via", "TEXT", "how a command gets to a host (default: ssh {host})"}},
            kPlanDatabase, kPlanOptions);
+
+struct NamedOccasion {
+  std::string_view name;
+  plan::CheckOccasion occasion;
+};
+constexpr NamedOccasion kOccasions[] = {{"stop", plan::CheckOccasion::stop},
+                                        {"delivery", plan::CheckOccasion::delivery},
+                                        {"delivery-light", plan::CheckOccasion::delivery_light},
+                                        {"repair", plan::CheckOccasion::repair},
+                                        {"dual-tor", plan::CheckOccasion::dual_tor}};
 
 std::string text_of(const std::vector<plan::CheckStep>& steps, std::size_t hosts, bool assumed) {
   std::string out =
@@ -80,17 +93,12 @@ Result<Exit> run_plan_checks(const Arguments& arguments) {
         .hint("--hosts node[01-04], or -d incident.db");
   plan::CheckParams p;
   CULPRIT_TRY(occasion, input.text("for", "stop"));
-  if (occasion == "stop")
-    p.occasion = plan::CheckOccasion::stop;
-  else if (occasion == "delivery")
-    p.occasion = plan::CheckOccasion::delivery;
-  else if (occasion == "delivery-light")
-    p.occasion = plan::CheckOccasion::delivery_light;
-  else if (occasion == "repair")
-    p.occasion = plan::CheckOccasion::repair;
-  else
+  const auto known = std::ranges::find(kOccasions, occasion, &NamedOccasion::name);
+  if (known == std::end(kOccasions))
     return input.complaint(
-        "for", fmt::format("takes stop, delivery, delivery-light or repair, not '{}'", occasion));
+        "for", fmt::format("takes stop, delivery, delivery-light, repair or dual-tor, not '{}'",
+                           occasion));
+  p.occasion = known->occasion;
   p.nan = arguments.has("nan");
   if (p.nan && p.occasion != plan::CheckOccasion::stop)
     return input.complaint("nan", "goes with --for stop").hint("leave one of the two out");
@@ -113,6 +121,7 @@ constinit const Command kPlanChecks{
     "plan checks [solve OUTCOMES] [BUNDLE...] [options]",
     "  culprit plan checks --hosts node[07-09] --nan\n"
     "  culprit plan checks --hosts node[01-24] --for delivery\n"
+    "  culprit plan checks --hosts node07 --for dual-tor\n"
     "  culprit plan checks solve outcomes.csv\n\n"
     "  Commands for each host, in the order in which production "
     "systems run them, with what counts as\n"

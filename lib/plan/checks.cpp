@@ -171,6 +171,75 @@ void stop(Checklist& c, bool nan) {
                " reference_step.py --tp 2 --pp 2 --dp 2 >\"$HOSTNAME.digest\"");
 }
 
+// A link that is replaced below a running job: pulling the wrong one kills it.
+void dual_tor(Checklist& c) {
+  const char* source = "Aegis appendix B";
+  const char* ports = "for p in $(cat /sys/class/net/bond*/bonding/slaves); do ";
+  const std::string state = std::string("cat /proc/net/bonding/*; ") + ports +
+                            "echo \"$p\"; ethtool \"$p\" | grep -E 'Speed|Link detected'; done";
+  const std::string errors = std::string(ports) +
+                             "echo \"$p\"; ethtool -S \"$p\" | "
+                             "grep -iE 'crc|symbol|discard|link_down|_bytes_phy'; done";
+  const char* before = "before the link is touched; the job goes on";
+  c.each({before,
+          "both links lead where they should",
+          "",
+          "each port of the bond sees a ToR of its own, the one that the plan of cables says",
+          "note the ToR and the port of the link that is down",
+          source,
+          {}},
+         std::string(ports) + "lldpcli show neighbors ports \"$p\" summary; done");
+  c.each({before,
+          "state of both links",
+          "",
+          "one link is up at its full rate, the other one is down",
+          "when both are up, or both down, this is the wrong host or bond: stop here",
+          source,
+          {}},
+         state);
+  c.each({before,
+          "ports of both switches",
+          "",
+          "the port of the link that is down is down, that of the other one is up without errors",
+          "TOR and PORT stand for what the first check printed, of either link",
+          source,
+          {}},
+         "ssh \"$TOR\" show interface \"$PORT\"");
+  c.each({before,
+          "the other link carries the traffic",
+          "",
+          "the bytes of one port grow, those of the other one stand still, and no error is counted",
+          "",
+          source,
+          {}},
+         errors + "; sleep 10; " + errors);
+  c.each({"hot fix",
+          "replace the link that is down",
+          "",
+          "the steps of the job go on meanwhile",
+          "clean or exchange cable and transceiver; when steps stop, the wrong one was pulled: put "
+          "it back",
+          source,
+          {}},
+         "cat /proc/net/bonding/*");
+  c.each({"after the hot fix",
+          "both links are up",
+          "",
+          "both are up at their full rate, and steps take what they took before the failure",
+          "",
+          source,
+          {}},
+         state);
+  c.each({"after the hot fix",
+          "no errors on either link",
+          "",
+          "both ports carry traffic, and no error counter grows",
+          "when errors grow, the link is to be cleaned again, or exchanged",
+          source,
+          {}},
+         errors + "; sleep 600; " + errors);
+}
+
 void several_hosts(Checklist& c, const char* phase, const char* minutes, const char* source) {
   const std::string g = c.gpus();
   c.all({phase,
@@ -208,6 +277,7 @@ Result<std::vector<CheckStep>> plan_checks(const std::vector<std::string>& hosts
   Checklist c(hosts, params);
   switch (params.occasion) {
     case CheckOccasion::stop: stop(c, params.nan); break;
+    case CheckOccasion::dual_tor: dual_tor(c); break;
     case CheckOccasion::delivery_light:
       settings(c, "configuration check in parallel", "<1", kDelivery);
       break;

@@ -1,12 +1,15 @@
 // Checks that people run on named hosts, in the order in which the papers run them: cheap and
 // telling ones first, each only on hosts that passed the one before.
 //
-// stop      while a job is stopped without a culprit (ByteRobust §4.2): GPU diagnostics, all-to-all
-// within each machine,
-//           all-gather with the neighbours; for NaN also the bit-wise alignment test (§4.3)
-// delivery  before hosts are given to a job (Aegis §6, table 1): under 10 minutes; the light one is
-// its first phase repair    after an isolation (Aegis appendix B): reboot, settings, everything
-// else, and when to send it for repair
+// stop      while a job is stopped without a culprit (ByteRobust section 4.2): GPU diagnostics,
+//           all-to-all within each machine, all-gather with the neighbours; for NaN also the
+//           bit-wise alignment test (section 4.3)
+// delivery  before hosts are given to a job (Aegis section 6, table 1): under 10 minutes; the light
+//           one is its first phase
+// repair    after an isolation (Aegis appendix B): reboot, settings, everything else, and when to
+//           send it for repair
+// dual_tor  one of the two links of a bond is down, and the job goes on with the other one (Aegis
+//           appendix B): what to look at before the link is replaced below the running job
 #pragma once
 
 #include <cstdint>
@@ -17,7 +20,7 @@
 
 namespace culprit::plan {
 
-enum class CheckOccasion { stop, delivery, delivery_light, repair };
+enum class CheckOccasion { stop, delivery, delivery_light, repair, dual_tor };
 
 struct CheckParams {
   CheckOccasion occasion = CheckOccasion::stop;

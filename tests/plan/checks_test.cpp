@@ -51,6 +51,20 @@ TEST(Checks, DeliveryHasTheTasksAndTimesOfTheTable) {  // Aegis table 1
   EXPECT_EQ(plan_checks({"a", "b"}, p)->size(), 3u);
 }
 
+// Aegis appendix B: both links, their state, the ports of the switches, and only then the link.
+TEST(Checks, ALinkIsReplacedAfterBothWereLookedAt) {
+  CheckParams p;
+  p.occasion = CheckOccasion::dual_tor;
+  const auto steps = plan_checks({"a"}, p);
+  ASSERT_TRUE(steps);
+  EXPECT_EQ(tasks(*steps),
+            (std::vector<std::string>{
+                "both links lead where they should", "state of both links",
+                "ports of both switches", "the other link carries the traffic",
+                "replace the link that is down", "both links are up", "no errors on either link"}));
+  for (const auto& s : *steps) EXPECT_EQ(s.items.size(), 1u) << s.task;
+}
+
 TEST(Checks, RefusesNamesThatAreNone) {
   EXPECT_FALSE(plan_checks({}, {}));
   EXPECT_FALSE(plan_checks({"a", "a"}, {}));

@@ -42,6 +42,7 @@ const Row kRows[] = {
     {"plan-checks-v1.json", "$C plan checks --hosts n[1-3] --nan --json"},
     {"plan-checks-v1.json",
      "$C plan checks --hosts n[1-3] --for delivery --gpus-per-host 4 --json"},
+    {"plan-checks-v1.json", "$C plan checks --hosts n1 --for dual-tor --json"},
     {"plan-checks-solution-v1.json",
      "printf "
      "'task,hosts,outcome\\nEUD,a,pass\\nall-gather,\"b,c\",fail\\nall-gather,\"c,d\",fail\\n"
