@@ -5,15 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "analyze/pace/efficiency.hpp"
 #include "command.hpp"
-#include "diagnose/pace.hpp"
 #include "fleet/document.hpp"
 #include "from_incident.hpp"
 #include "incident.hpp"
 #include "input.hpp"
+#include "measured_job.hpp"
 #include "model/json.hpp"
-#include "model/median.hpp"
 #include "plan/checkpoint_interval.hpp"
 #include "report/terminal.hpp"
 #include "store/fleet.hpp"
@@ -36,13 +34,6 @@ constexpr auto kPlanCheckpointsOptions = joined(
     kPlanDatabase, kPlanOptions);
 constexpr std::size_t kMostTraceRuns = 100'000;
 
-// Seconds.
-struct MeasuredJob {
-  plan::CheckpointTrace trace;
-  std::optional<double> stall, restart, interval;
-  std::size_t saves = 0;
-};
-
 // Machines fail one by one: of so many the job waits for the first.
 Result<double> mtbf_in_fleet(const PlanInput& input) {
   CULPRIT_TRY(path, input.text("from"));
@@ -54,53 +45,6 @@ Result<double> mtbf_in_fleet(const PlanInput& input) {
         .hint("`culprit fleet -d " + path + "` prints what it holds");
   CULPRIT_TRY(machines, input.integer("machines", rate.machines, 1, 1'000'000'000));
   return 86'400 / (rate.rate * static_cast<double>(machines));
-}
-
-double seconds(Nanoseconds ns) { return static_cast<double>(ns) / 1e9; }
-
-// The usual excess of the distance between the steps around a save over the usual step.
-void measure_saves(const diagnose::Pace& pace, MeasuredJob& out) {
-  const analyze::JobSteps& steps = pace.steps;
-  std::vector<double> ms;
-  for (const double one : steps.ms)
-    if (std::isfinite(one) && one > 0) ms.push_back(one);
-  if (ms.empty()) return;
-  const double usual = median_of(std::move(ms)) / 1e3;
-  std::vector<double> stalls, apart;
-  std::size_t before = steps.size();
-  for (const analyze::JobCheckpoint& c : pace.checkpoints) {
-    if (c.event == CheckpointEvent::loading || c.event == CheckpointEvent::loaded) continue;
-    const std::size_t next = c.row + 1;
-    if (c.row == before || next >= steps.size() || steps.attempt[next] != steps.attempt[c.row] ||
-        steps.time[next] == kNoValue || steps.time[c.row] == kNoValue)
-      continue;
-    stalls.push_back(std::max(0.0, seconds(steps.time[next] - steps.time[c.row]) - usual));
-    if (before < c.row && steps.attempt[before] == steps.attempt[c.row])
-      apart.push_back(seconds(steps.time[c.row] - steps.time[before]));
-    before = c.row;
-  }
-  out.saves = stalls.size();
-  if (!stalls.empty()) out.stall = median_of(std::move(stalls));
-  if (!apart.empty()) out.interval = std::max(0.0, median_of(std::move(apart)) - *out.stall);
-}
-
-MeasuredJob measured_in(const PlanIncident& incident) {
-  MeasuredJob out;
-  const analyze::Facts& facts = incident.resolved.facts;
-  const diagnose::Pace pace = diagnose::pace_of(incident.db, facts);
-  const analyze::Efficiency e = analyze::efficiency(diagnose::job_times(facts, pace.steps));
-  std::vector<double> restarts;
-  for (std::size_t i = 0; i < e.runs.size(); ++i) {
-    out.trace.runs.push_back(seconds(e.runs[i].end - e.runs[i].begin));
-    if (i > 0) restarts.push_back(std::max(0.0, seconds(e.runs[i].begin - e.runs[i - 1].end)));
-  }
-  if (!restarts.empty()) out.restart = median_of(std::move(restarts));
-  // An incident ends with a failure, unless all its processes say that they ended well.
-  out.trace.last_failed =
-      facts.exits.empty() ||
-      std::ranges::any_of(facts.exits, [](const ExitRow& x) { return x.code != 0; });
-  measure_saves(pace, out);
-  return out;
 }
 
 // One failure is no rate.
@@ -182,7 +126,7 @@ Result<Exit> run_plan_checkpoints(const Arguments& arguments) {
   std::string source;
   if (names_plan_incident(arguments)) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
-    measured = measured_in(incident);
+    measured = measured_job(incident);
     source = fmt::format("measured in {}: {} run{}, {} save{}", report::visible(incident.path),
                          measured.trace.runs.size(), measured.trace.runs.size() == 1 ? "" : "s",
                          measured.saves, measured.saves == 1 ? "" : "s");

@@ -9,6 +9,7 @@
 #include "from_incident.hpp"
 #include "incident.hpp"
 #include "input.hpp"
+#include "measured_job.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 #include "report/phrases.hpp"
@@ -29,12 +30,15 @@ constexpr auto kPlanMitigateOptions =
              "with the keys start, end, slow_ms, healthy_ms"},
             {"cause", "CAUSE",
              "computation, communication or unknown (default, or what the incident tells)"},
-            {"microbatch-cost-ms", "MS", "price of new micro-batches, S2 (default 5000)"},
+            {"microbatch-cost-ms", "MS",
+             "price of new micro-batches, S2 (default 5000, or a step of the incident)"},
             {"microbatch-helps", "P", "the share of slow computation they remove (default 0.7)"},
-            {"topology-cost-ms", "MS", "price of a new topology, S3 (default 60000)"},
+            {"topology-cost-ms", "MS",
+             "price of a new topology, S3 (default 60000, or what the incident tells)"},
             {"topology-helps", "P",
              "the share it removes of slow communication (default 0.5), and of slow computation"},
-            {"restart-cost-ms", "MS", "price of checkpoint and restart, S4 (default 600000)"}},
+            {"restart-cost-ms", "MS",
+             "price of checkpoint and restart, S4 (default 600000, or as measured)"}},
            kPlanDatabase, kPlanOptions);
 
 std::string time(double ms) {
@@ -43,7 +47,23 @@ std::string time(double ms) {
                         : fmt::format("{:.1f} min", ms / 60'000);
 }
 
-std::string text_of(const plan::MitigationReplay& replay, const std::vector<std::string>& notes) {
+// A strategy, and where its price is from.
+struct PricedStrategy {
+  plan::Strategy strategy;
+  std::string_view source = "default";  // default, given, incident
+};
+
+std::string prices_of(const std::vector<PricedStrategy>& strategies) {
+  std::string out;
+  for (const PricedStrategy& one : strategies)
+    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", one.strategy.name,
+                       time(one.strategy.cost_ms), one.source == "incident" ? " (measured)" : "");
+  return out;
+}
+
+std::string text_of(const plan::MitigationReplay& replay,
+                    const std::vector<PricedStrategy>& strategies,
+                    const std::vector<std::string>& notes) {
   std::string out;
   if (replay.rule_ms < replay.ignored_ms)
     out = fmt::format("The rule would have saved {} of {} lost\n",
@@ -61,6 +81,7 @@ std::string text_of(const plan::MitigationReplay& replay, const std::vector<std:
       "  The rule waits until a slowdown has cost as much as the next strategy:\n  {}\n",
       replay.ladder.empty() ? "none helps"
                             : fmt::format("{}", fmt::join(replay.ladder, ", then ")));
+  out += fmt::format("  prices: {}\n", prices_of(strategies));
   if (!replay.passed_over.empty())
     out += fmt::format("  passed over, since cheaper ones do as much against this cause:\n  {}\n",
                        fmt::join(replay.passed_over, ", "));
@@ -100,6 +121,7 @@ std::string text_of(const plan::MitigationReplay& replay, const std::vector<std:
 }
 
 std::string json_of(const plan::MitigationReplay& replay, const std::string& cause,
+                    const std::vector<PricedStrategy>& strategies,
                     const std::vector<std::string>& notes) {
   ordered_json out{{"plan", "mitigate"},
                    {"version", 1},
@@ -111,7 +133,12 @@ std::string json_of(const plan::MitigationReplay& replay, const std::string& cau
                                                 : ordered_json(nullptr)},
                    {"bound", replay.bound},
                    {"ladder", replay.ladder},
-                   {"passed_over", replay.passed_over}};
+                   {"passed_over", replay.passed_over},
+                   {"prices", ordered_json::array()}};
+  for (const PricedStrategy& one : strategies)
+    out["prices"].push_back({{"strategy", one.strategy.name},
+                             {"cost_ms", one.strategy.cost_ms},
+                             {"source", one.source}});
   const auto outcomes = [](const std::vector<plan::Outcome>& list) {
     ordered_json all = ordered_json::array();
     for (const auto& one : list) all.push_back({{"strategy", one.name}, {"lost_ms", one.lost_ms}});
@@ -141,17 +168,18 @@ std::string json_of(const plan::MitigationReplay& replay, const std::string& cau
 
 // What the rule asks for in a slowdown that is not over: what is due, and what comes next.
 std::string due_now(const plan::IntervalReplay& one, const std::vector<std::string>& ladder,
-                    std::span<const plan::Strategy> strategies) {
+                    const std::vector<PricedStrategy>& strategies) {
   std::string out = one.taken.empty()
                         ? fmt::format("now: nothing is due yet, {} are lost", time(one.ignored_ms))
                         : fmt::format("now: {}, due since iteration {}", one.taken.back().strategy,
                                       one.taken.back().iteration);
   if (one.taken.size() >= ladder.size()) return out;
   const std::string& name = ladder[one.taken.size()];
-  const auto next = std::ranges::find(strategies, name, &plan::Strategy::name);
+  const auto next = std::ranges::find(
+      strategies, name, [](const PricedStrategy& priced) { return priced.strategy.name; });
   return out + (next == strategies.end() ? ""
                                          : fmt::format("; if it goes on, {} when {} are lost", name,
-                                                       time(next->cost_ms)));
+                                                       time(next->strategy.cost_ms)));
 }
 
 // The intervals that the options or the file give.
@@ -172,16 +200,57 @@ Result<std::vector<plan::SlowInterval>> given_intervals(const PlanInput& input) 
   return intervals;
 }
 
-Result<std::vector<plan::Strategy>> given_strategies(const PlanInput& input) {
-  auto strategies = plan::default_strategies();
-  CULPRIT_CHECK(input.set("microbatch-cost-ms", strategies[0].cost_ms, 0, kMostMs));
-  CULPRIT_CHECK(input.set("microbatch-helps", strategies[0].helps_computation, 0, 1));
-  CULPRIT_CHECK(input.set("topology-cost-ms", strategies[1].cost_ms, 0, kMostMs));
-  CULPRIT_CHECK(input.set("topology-helps", strategies[1].helps_computation, 0, 1));
-  CULPRIT_CHECK(input.set("topology-helps", strategies[1].helps_communication, 0, 1));
-  CULPRIT_TRY(restart_cost, input.real("restart-cost-ms", strategies[2].cost_ms, 0, kMostMs));
-  strategies[2].cost_ms = restart_cost;
-  return strategies;
+// What the strategies cost this job, as far as its logs tell: new micro-batches begin with the next
+// step; a new topology makes new communicators, and its state stays in memory (GREYHOUND figure
+// 19); a restart is a save and what follows the decision to start anew.
+void measure_prices(const MeasuredJob& job, std::vector<PricedStrategy>& out,
+                    std::vector<std::string>& notes) {
+  const auto take = [&](std::size_t which, double seconds, std::string how) {
+    out[which].strategy.cost_ms = seconds * 1000;
+    out[which].source = "incident";
+    notes.push_back(fmt::format("price of {}: {}", out[which].strategy.name, how));
+  };
+  if (job.step) take(0, *job.step, fmt::format("a step of {}", time(*job.step * 1000)));
+  if (job.regroup && job.step)
+    take(1, *job.regroup + *job.step,
+         fmt::format("{} for rendezvous and communicators of its last start, and a step",
+                     time(*job.regroup * 1000)));
+  const std::optional<double>& restart = job.requeue ? job.requeue : job.restart;
+  if (!restart) return;
+  const std::size_t count = job.requeue ? job.requeues : job.restarts;
+  take(2, job.stall.value_or(0) + *restart,
+       fmt::format("{}{} {} ({} restart{})",
+                   job.stall ? fmt::format("a save of {}, and ", time(*job.stall * 1000)) : "",
+                   time(*restart * 1000),
+                   job.requeue ? "from the decision to start anew to the first step"
+                               : "from the last step to the first of the next run, detection "
+                                 "included",
+                   count, count == 1 ? "" : "s"));
+}
+
+// Options win over what the incident tells, and that over the defaults.
+Result<std::vector<PricedStrategy>> priced_strategies(const PlanInput& input,
+                                                      const std::optional<MeasuredJob>& job,
+                                                      std::vector<std::string>& notes) {
+  std::vector<PricedStrategy> out;
+  for (plan::Strategy& one : plan::default_strategies()) out.push_back({std::move(one)});
+  static constexpr const char* kCosts[] = {"microbatch-cost-ms", "topology-cost-ms",
+                                           "restart-cost-ms"};
+  std::vector<std::string> told;
+  if (job) measure_prices(*job, out, told);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!input.has(kCosts[i])) continue;
+    CULPRIT_CHECK(input.set(kCosts[i], out[i].strategy.cost_ms, 0, kMostMs));
+    out[i].source = "given";
+    std::erase_if(told, [&](const std::string& note) {
+      return note.starts_with("price of " + out[i].strategy.name + ":");
+    });
+  }
+  notes.insert(notes.end(), told.begin(), told.end());
+  CULPRIT_CHECK(input.set("microbatch-helps", out[0].strategy.helps_computation, 0, 1));
+  CULPRIT_CHECK(input.set("topology-helps", out[1].strategy.helps_computation, 0, 1));
+  CULPRIT_CHECK(input.set("topology-helps", out[1].strategy.helps_communication, 0, 1));
+  return out;
 }
 
 Result<Exit> run_plan_mitigate(const Arguments& arguments) {
@@ -190,9 +259,11 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
   std::vector<std::string> notes;
   std::string known_cause = "unknown";
   std::vector<std::size_t> going_on;  // intervals that are not over
+  std::optional<MeasuredJob> job;
   if (intervals.empty() && names_plan_incident(arguments)) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
     CULPRIT_TRY(slow, slow_spells(incident));
+    job = measured_job(incident);
     std::set<std::string> kinds;
     for (const diagnose::SlowSpell& s : slow.spells) {
       if (!s.over) going_on.push_back(intervals.size());
@@ -229,21 +300,24 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
                    fmt::format("takes computation, communication or unknown, not '{}'", cause_name))
         .hint(near.empty() ? "unknown is always right" : fmt::format("did you mean '{}'?", near));
   }
-  CULPRIT_TRY(strategies, given_strategies(input));
-  CULPRIT_TRY(replay,
-              plan::replay_mitigation(intervals, strategies,
-                                      static_cast<plan::SlowCause>(cause - causes.begin())));
+  std::vector<std::string> priced;
+  CULPRIT_TRY(strategies, priced_strategies(input, job, priced));
+  std::vector<plan::Strategy> known;
+  for (const PricedStrategy& one : strategies) known.push_back(one.strategy);
+  CULPRIT_TRY(replay, plan::replay_mitigation(
+                          intervals, known, static_cast<plan::SlowCause>(cause - causes.begin())));
   if (intervals.empty() && !input.wants_json()) {
     print(report::paragraph("Nothing to act on: ", report::visible(notes.front()), 76, 2));
     return Exit::finished;
   }
   if (names_plan_incident(arguments) && !input.has("cause") && known_cause != "unknown")
     notes.push_back(fmt::format("taken for slow {}, by the outliers (--cause)", known_cause));
+  if (!intervals.empty()) notes.insert(notes.end(), priced.begin(), priced.end());
   for (const std::size_t i : going_on)
     if (i < replay.intervals.size())
       notes.insert(notes.begin(), due_now(replay.intervals[i], replay.ladder, strategies));
-  print(input.wants_json() ? identified(json_of(replay, cause_name, notes))
-                           : text_of(replay, notes));
+  print(input.wants_json() ? identified(json_of(replay, cause_name, strategies, notes))
+                           : text_of(replay, strategies, notes));
   return Exit::finished;
 }
 
