@@ -41,7 +41,7 @@ extern const Command kDiagnose, kBatch, kFleet, kOutcome, kLike, kClaim, kCompar
     kScore, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 extern const Command kPlanBackup, kPlanCheckpoints, kPlanChecks, kPlanCompare, kPlanGemm,
     kPlanHolders, kPlanIngest, kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate,
-    kPlanReplicas, kPlanStandby, kPlanSurvival, kPlanTopology, kPlanUpdates;
+    kPlanReplicas, kPlanStandby, kPlanSurvival, kPlanTopology, kPlanUpdates, kPlanZones;
 
 std::span<const Command* const> commands();
 const Command* find_command(std::string_view name);

@@ -7,10 +7,10 @@ namespace culprit::cli {
 namespace {
 
 constexpr const Command* kPlans[] = {
-    &kPlanBackup,  &kPlanCheckpoints, &kPlanChecks,   &kPlanCompare,
-    &kPlanGemm,    &kPlanHolders,     &kPlanIngest,   &kPlanIsolate,
-    &kPlanLinks,   &kPlanMicrobatch,  &kPlanMitigate, &kPlanReplicas,
-    &kPlanStandby, &kPlanSurvival,    &kPlanTopology, &kPlanUpdates};
+    &kPlanBackup,   &kPlanCheckpoints, &kPlanChecks,  &kPlanCompare,  &kPlanGemm,
+    &kPlanHolders,  &kPlanIngest,      &kPlanIsolate, &kPlanLinks,    &kPlanMicrobatch,
+    &kPlanMitigate, &kPlanReplicas,    &kPlanStandby, &kPlanSurvival, &kPlanTopology,
+    &kPlanUpdates,  &kPlanZones};
 
 Result<Exit> run_plan(const Arguments&) {
   return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them");

@@ -81,6 +81,9 @@ const Row kRows[] = {
     {"plan-topology-v1.json",
      "$C plan topology --tp 8 --pp 4 --dp 16 --congested host2,host3 --json"},
     {"plan-topology-v1.json", "$C plan topology $S/ib-link-lost --pp 4 --dp 2 --json"},
+    {"plan-zones-v1.json",
+     "$C plan zones --tp 2 --pp 2 --dp 2 --gpus-per-host 2 --hosts n[1-4] --pod a=n[1,4] --pod "
+     "b=n[2-3] --datacenter x=a --datacenter y=b --json"},
     {"plan-updates-v1.json", "$C plan updates --a-day 2 --mtbf-min 480 --json"},
     {"plan-updates-v1.json",
      "$C plan updates --updates 3,20 --failures 9 --hours 48 --requeue-s 900 --json"},
