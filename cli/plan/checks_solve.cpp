@@ -150,6 +150,13 @@ std::string text_of(const Solved& s) {
   if (!a.candidates.empty())
     out += fmt::format("at fault is one of {}: test each with a machine that passed\n",
                        folded(s, a.candidates));
+  for (const plan::WidespreadFailure& w : a.widespread)
+    out += report::paragraph(
+        "  ",
+        fmt::format("{}: {} of {} hosts failed, and 2 % are usual: look at what was updated last, "
+                    "and roll it back before hosts are taken out",
+                    report::visible(w.task), w.failed, w.tested),
+        78, 4);
   if (out.empty()) out = fmt::format("nothing failed in {} outcomes\n", s.outcomes);
   for (const plan::SuspectSet& open : a.open)
     out += report::paragraph(
@@ -176,10 +183,13 @@ std::string json_of(const Solved& s) {
                    {"in_all", names(s, a.in_all)},
                    {"open", ordered_json::array()},
                    {"contradictions", ordered_json::array()},
+                   {"widespread", ordered_json::array()},
                    {"passed", names(s, a.passed)}};
   for (const plan::SuspectSet& open : a.open)
     out["open"].push_back(
         {{"task", open.task}, {"hosts", names(s, open.hosts)}, {"within", names(s, open.within)}});
+  for (const plan::WidespreadFailure& w : a.widespread)
+    out["widespread"].push_back({{"task", w.task}, {"failed", w.failed}, {"tested", w.tested}});
   for (const plan::CheckContradiction& c : a.contradictions)
     out["contradictions"].push_back({{"task", c.task},
                                      {"hosts", names(s, c.hosts)},

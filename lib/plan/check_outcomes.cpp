@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "plan/standby.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -15,10 +17,32 @@ struct OutcomeCount {
   std::size_t passed = 0, failed = 0;
 };
 
+std::vector<WidespreadFailure> widespread_failures(std::span<const CheckOutcome> outcomes,
+                                                   const WidespreadParams& params) {
+  std::map<std::string, std::map<std::size_t, bool>> alone;  // whether a machine failed the task
+  for (const CheckOutcome& o : outcomes)
+    if (o.hosts.size() == 1) {
+      bool& failed = alone[o.task][o.hosts[0]];
+      failed = failed || !o.passed;
+    }
+  std::vector<WidespreadFailure> out;
+  for (const auto& [task, machines] : alone) {
+    const auto failed = static_cast<std::size_t>(
+        std::ranges::count_if(machines, [](const auto& one) { return one.second; }));
+    if (failed < params.least || machines.size() < params.of_tested) continue;
+    const Binomial usual = binomial(static_cast<std::int64_t>(machines.size()), params.usual);
+    if (1 - usual.cumulative(static_cast<std::int64_t>(failed) - 1) < params.chance)
+      out.push_back({task, failed, machines.size()});
+  }
+  return out;
+}
+
 }  // namespace
 
-CheckSolution solve_checks(std::span<const CheckOutcome> outcomes, std::size_t hosts) {
+CheckSolution solve_checks(std::span<const CheckOutcome> outcomes, std::size_t hosts,
+                           const WidespreadParams& params) {
   CheckSolution out;
+  out.widespread = widespread_failures(outcomes, params);
   std::map<std::pair<std::string, Members>, OutcomeCount> tests;
   std::map<std::string, std::set<std::size_t>> cleared;  // by task
   std::set<std::size_t> tested;

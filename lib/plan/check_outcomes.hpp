@@ -38,6 +38,20 @@ struct SuspectSet {
   std::vector<std::size_t> within;  // of these, who may be at fault
 };
 
+// More machines failed a test alone than faults of machines explain: something that they share,
+// such as a recent update, which is to be rolled back (Aegis section 6).
+struct WidespreadFailure {
+  std::string task;
+  std::size_t failed = 0, tested = 0;  // machines
+};
+
+struct WidespreadParams {
+  double usual = 0.02;        // Aegis section 6: 1 to 2 % of hosts fail before delivery
+  double chance = 0.001;      // that so many fail when that is so
+  std::size_t least = 3;      // that failed
+  std::size_t of_tested = 8;  // fewer are suspects, and no sample of a fleet
+};
+
 struct CheckSolution {
   std::vector<std::size_t>
       failed;  // named: alone in a failed test, or the only one left of a group
@@ -48,9 +62,11 @@ struct CheckSolution {
   std::vector<std::size_t> passed;    // took part in tests, and is neither of these
   std::vector<std::size_t> untested;  // of the hosts, in no outcome
   std::vector<CheckContradiction> contradictions;
+  std::vector<WidespreadFailure> widespread;  // by task
 };
 
 // hosts: how many there are. Order does not matter.
-CheckSolution solve_checks(std::span<const CheckOutcome> outcomes, std::size_t hosts);
+CheckSolution solve_checks(std::span<const CheckOutcome> outcomes, std::size_t hosts,
+                           const WidespreadParams& params = {});
 
 }  // namespace culprit::plan

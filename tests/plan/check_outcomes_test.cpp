@@ -117,4 +117,22 @@ RC_GTEST_PROP(CheckOutcomes, ALinkSurvives, ()) {
 }
 
 }  // namespace
+// Aegis section 6: many hosts that fail the same test have something in common, such as an update.
+TEST(CheckOutcomes, ManyHostsThatFailATestAreNoFaultOfEach) {
+  std::vector<CheckOutcome> outcomes;
+  for (std::size_t host = 0; host < 100; ++host) {
+    outcomes.push_back({"NVLink", {host}, host % 10 != 0});  // 10 of 100
+    outcomes.push_back({"HBM", {host}, host >= 4});          // 4 of 100: chance gives it 14 %
+  }
+  const CheckSolution answer = solve_checks(outcomes, 100);
+  ASSERT_EQ(answer.widespread.size(), 1u);
+  EXPECT_EQ(answer.widespread[0].task, "NVLink");
+  EXPECT_EQ(answer.widespread[0].failed, 10u);
+  EXPECT_EQ(answer.widespread[0].tested, 100u);
+  // Four suspects that all fail are suspects.
+  outcomes.clear();
+  for (std::size_t host = 0; host < 4; ++host) outcomes.push_back({"NVLink", {host}, false});
+  EXPECT_TRUE(solve_checks(outcomes, 4).widespread.empty());
+}
+
 }  // namespace culprit::plan
