@@ -6,15 +6,14 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "fleet/document.hpp"
 #include "from_incident.hpp"
 #include "incident.hpp"
 #include "input.hpp"
+#include "machine_failures.hpp"
 #include "measured_job.hpp"
 #include "model/json.hpp"
 #include "plan/checkpoint_interval.hpp"
 #include "report/terminal.hpp"
-#include "store/fleet.hpp"
 
 namespace culprit::cli {
 
@@ -22,30 +21,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr auto kPlanCheckpointsOptions = joined(
-    {{"mtbf-min", "MIN", "minutes between failures of the whole job"},
-     {"from", "FILE", "a fleet database: its failures of machines give the time between failures"},
-     {"machines", "N", "machines of the job, with --from (default: those of the fleet)"},
-     {"stall-s", "S", "seconds for which a save holds up training"},
-     {"restart-min", "MIN", "minutes from a failure until training goes on (default 0)"},
-     {"interval-min", "MIN", "minutes of training between two saves now, to be compared"},
-     {"runs", "LIST", "minutes that each run trained before it failed, such as 300,95,710"},
-     {"last-runs", nullptr, "the last of these runs did not fail"}},
-    kPlanDatabase, kPlanOptions);
+constexpr auto kPlanCheckpointsOptions =
+    joined({{"mtbf-min", "MIN", "minutes between failures of the whole job"},
+            {"stall-s", "S", "seconds for which a save holds up training"},
+            {"restart-min", "MIN", "minutes from a failure until training goes on (default 0)"},
+            {"interval-min", "MIN", "minutes of training between two saves now, to be compared"},
+            {"runs", "LIST", "minutes that each run trained before it failed, such as 300,95,710"},
+            {"last-runs", nullptr, "the last of these runs did not fail"}},
+           kMachineFailures, kPlanDatabase, kPlanOptions);
 constexpr std::size_t kMostTraceRuns = 100'000;
-
-// Machines fail one by one: of so many the job waits for the first.
-Result<double> mtbf_in_fleet(const PlanInput& input) {
-  CULPRIT_TRY(path, input.text("from"));
-  CULPRIT_TRY(record, store::read_fleet(path));
-  const fleet::MachineRate rate = fleet::machine_rate(record);
-  if (rate.failures == 0 || !(rate.rate > 0))
-    return usage_error("this fleet database holds no failures of machines over a time")
-        .at({path, 0})
-        .hint("`culprit fleet -d " + path + "` prints what it holds");
-  CULPRIT_TRY(machines, input.integer("machines", rate.machines, 1, 1'000'000'000));
-  return 86'400 / (rate.rate * static_cast<double>(machines));
-}
 
 // One failure is no rate.
 std::optional<double> mtbf_of(const plan::CheckpointTrace& trace) {
@@ -139,12 +123,8 @@ Result<Exit> run_plan_checkpoints(const Arguments& arguments) {
     return input.complaint("last-runs", "goes with --runs").hint("--runs 300,95,710 --last-runs");
   }
   std::optional<double> known = mtbf_of(measured.trace);
-  if (input.has("from")) {
-    CULPRIT_TRY(of_fleet, mtbf_in_fleet(input));
-    known = of_fleet;
-  } else if (input.has("machines")) {
-    return input.complaint("machines", "goes with --from").hint("--from fleet.db --machines 512");
-  }
+  CULPRIT_TRY(of_machines, mtbf_of_machines(input));
+  if (of_machines) known = of_machines;
   CULPRIT_TRY(mtbf, input.real("mtbf-min", known.value_or(0) / 60, 1e-6, 1e9));
   CULPRIT_TRY(stall, input.real("stall-s", measured.stall.value_or(0), 1e-6, 1e9));
   if (!(mtbf > 0) || !(stall > 0))

@@ -17,6 +17,7 @@
 #include "model/sort.hpp"
 #include "report/terminal.hpp"
 #include "input.hpp"
+#include "machine_failures.hpp"
 
 namespace culprit::cli {
 
@@ -40,7 +41,7 @@ constexpr auto kPlanReplicasOptions =
             {"load-s", "S", "of its checkpoint"},
             {"failures", "N", "failures to simulate (default 200000; 0: none)"},
             {"seed", "N", "of the simulation (default 1)"}},
-           kPlanDatabase, kPlanOptions);
+           kMachineFailures, kPlanDatabase, kPlanOptions);
 
 struct PartOption {
   const char* option;
@@ -129,6 +130,8 @@ Result<std::vector<Row>> rows_of(plan::ReplicaParams p) {
 Result<Exit> run_plan_replicas(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kPlanReplicasOptions));
   plan::ReplicaParams p;
+  CULPRIT_TRY(of_machines, mtbf_of_machines(input));
+  if (of_machines) p.mtbf = *of_machines / 60;
   CULPRIT_CHECK(input.set("mtbf-min", p.mtbf, 1e-6, 1e9));
   CULPRIT_CHECK(input.set("stall-min", p.stall, 0, 1e9));
   CULPRIT_CHECK(input.set("repair-min", p.repair, 0, 1e9));
@@ -177,7 +180,7 @@ Result<Exit> run_plan_replicas(const Arguments& arguments) {
       fmt::format("{} replicas train {:.0f} % of the time, a synchronous job {:.0f} %\n",
                   p.replicas, share.replicated * 100, share.synchronous * 100);
   out += fmt::format(
-      "  a failure every {:g} min stops all for {:.3g} min, and its replica for {:.3g} min\n",
+      "  a failure every {:.4g} min stops all for {:.3g} min, and its replica for {:.3g} min\n",
       p.mtbf, p.stall, p.repair);
   out += fmt::format("  {} replica{} come{} within 1 % of what any number reaches\n\n", enough,
                      enough == 1 ? "" : "s", enough == 1 ? "s" : "");
