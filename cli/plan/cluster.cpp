@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/topology.hpp"
+#include "model/contains.hpp"
 #include "model/hostlist.hpp"
 #include "from_incident.hpp"
 #include "model/sort.hpp"
@@ -81,6 +82,27 @@ Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out
   return {};
 }
 
+// Data center of each pod.
+Result<std::map<std::string, std::string>> centers_of(const PlanInput& input,
+                                                      const std::vector<std::string>& pods) {
+  std::map<std::string, std::string> out;
+  CULPRIT_TRY(given, input.pairs("datacenter", kMostHosts));
+  for (const auto& [name, list] : given) {
+    const Hostlist members = expand_hostlist(list, kMostHosts);
+    if (members.broken || members.capped || members.hosts.empty())
+      return input.complaint("datacenter", fmt::format("takes NAME=LIST, not '{}'", list))
+          .hint("--datacenter east=p1,p2");
+    for (const std::string& pod : members.hosts) {
+      if (!contains(pods, pod))
+        return input.complaint("datacenter", fmt::format("names {}, which is no pod", pod))
+            .hint("--pod names the pods with their hosts");
+      if (!out.emplace(pod, name).second)
+        return input.complaint("datacenter", fmt::format("names the pod {} twice", pod));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Cluster> read_cluster(const PlanInput& input, const Arguments& arguments) {
@@ -117,6 +139,11 @@ Result<Cluster> read_cluster(const PlanInput& input, const Arguments& arguments)
   for (const std::string& host : out.hosts) {
     out.tor.push_back(of(tors, known_tors, host));
     out.pod.push_back(of(pods, known_pods, host));
+  }
+  CULPRIT_TRY(centers, centers_of(input, out.pod));
+  for (const std::string& pod : out.pod) {
+    const auto center = centers.find(pod);
+    out.center.push_back(center == centers.end() ? "" : center->second);
   }
   return out;
 }

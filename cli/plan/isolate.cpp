@@ -31,6 +31,7 @@ constexpr auto kPlanIsolateOptions = joined(
     {kClusterHosts,
      kClusterTor,
      kClusterPod,
+     kClusterCenter,
      {"smallest", "N", "hosts that the reference model needs at the least (default 1)"},
      {"gpus-per-host", "N", "GPUs of a host, for {nproc} and {world} (default 8)"},
      {"command", "TEXT",
@@ -47,9 +48,10 @@ std::string listed(const IsolateState& state, const HostSet& set) {
 }
 
 std::string border(const plan::Cut& cut) {
-  return cut.border == "pod"   ? "between pods"
-         : cut.border == "tor" ? "between ToR groups"
-                               : "within a ToR group, or without a known border";
+  return cut.border == "datacenter" ? "between data centers"
+         : cut.border == "pod"      ? "between pods"
+         : cut.border == "tor"      ? "between ToR groups"
+                                    : "within a ToR group, or without a known border";
 }
 
 void add_tree(const IsolateState& state, const std::string& name, const HostSet& set,
@@ -167,8 +169,11 @@ std::string json_of(const IsolateState& state, const std::map<std::string, std::
   for (const plan::IsolateRound& r : state.history)
     out["history"].push_back(
         {{"round", r.round}, {"test", r.test}, {"failed", r.failed}, {"hosts", r.hosts}});
-  for (const plan::IsolateHost& host : state.hosts)
-    out["hosts"].push_back({{"name", host.name}, {"tor", host.tor}, {"pod", host.pod}});
+  for (const plan::IsolateHost& host : state.hosts) {
+    ordered_json one{{"name", host.name}, {"tor", host.tor}, {"pod", host.pod}};
+    if (!host.center.empty()) one["datacenter"] = host.center;
+    out["hosts"].push_back(std::move(one));
+  }
   return json_text(out) + "\n";
 }
 
@@ -184,7 +189,9 @@ class StateReader {
       return refuse("this is not a state of plan isolate");
     std::vector<plan::IsolateHost> hosts;
     for (const json& one : array(root_, "hosts"))
-      hosts.push_back({text(one, "name"), text(one, "tor"), text(one, "pod")});
+      hosts.push_back(
+          {text(one, "name"), text(one, "tor"), text(one, "pod"),
+           one.is_object() && one.contains("datacenter") ? text(one, "datacenter") : ""});
     if (!complaint_.empty()) return refuse(complaint_);
     const auto smallest = number(root_, "smallest");
     auto started = plan::start_isolation(std::move(hosts), static_cast<std::size_t>(smallest));
@@ -280,7 +287,7 @@ Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments
                               std::optional<std::int64_t>& gpus) {
   CULPRIT_TRY(path, input.text("state"));
   if (!path.empty()) {
-    for (const char* option : {"hosts", "tor", "pod", "smallest", "db"})
+    for (const char* option : {"hosts", "tor", "pod", "datacenter", "smallest", "db"})
       if (input.has(option) || arguments.has(option))
         return input.complaint(option, "does not go with --state").hint("the state has it");
     CULPRIT_TRY(text, read_plan_file(path));
@@ -295,7 +302,7 @@ Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments
   CULPRIT_TRY(smallest, input.integer("smallest", 1, 1, 1 << 16));
   std::vector<plan::IsolateHost> hosts;
   for (std::size_t i = 0; i < cluster.hosts.size(); ++i)
-    hosts.push_back({cluster.hosts[i], cluster.tor[i], cluster.pod[i]});
+    hosts.push_back({cluster.hosts[i], cluster.tor[i], cluster.pod[i], cluster.center[i]});
   const auto unknown =
       std::ranges::count_if(hosts, [](const auto& h) { return h.tor.empty() && h.pod.empty(); });
   if (unknown > 0)

@@ -7,8 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "command.hpp"
-#include "model/contains.hpp"
-#include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "plan/zones.hpp"
 #include "cluster.hpp"
@@ -25,12 +23,8 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostLinesOfPlanZones = 24;
 constexpr const char* kReachNames[] = {"host", "rack", "zone", "data center", "beyond"};
 
-constexpr auto kPlanZonesOptions =
-    joined({kClusterHosts,
-            kClusterTor,
-            {"pod", "NAME=LIST", "hosts of a zone, below one aggregation switch (may be repeated)"},
-            {"datacenter", "NAME=LIST", "zones of a data center (may be repeated)"}},
-           kShapeOptions, kPlanDatabase, kPlanOptions);
+constexpr auto kPlanZonesOptions = joined({kClusterHosts, kClusterTor, kClusterPod, kClusterCenter},
+                                          kShapeOptions, kPlanDatabase, kPlanOptions);
 
 struct ZoneQuestion {
   JobShape job;
@@ -38,33 +32,11 @@ struct ZoneQuestion {
   std::vector<plan::HostPlace> places;
 };
 
-// Data center of each zone.
-Result<std::map<std::string, std::string>> centers_of(const PlanInput& input,
-                                                      const Cluster& cluster) {
-  std::map<std::string, std::string> out;
-  CULPRIT_TRY(given, input.pairs("datacenter", kMostHosts));
-  for (const auto& [name, list] : given) {
-    const Hostlist zones = expand_hostlist(list, kMostHosts);
-    if (zones.broken || zones.capped || zones.hosts.empty())
-      return input.complaint("datacenter", fmt::format("takes NAME=LIST, not '{}'", list))
-          .hint("--datacenter east=z1,z2");
-    for (const std::string& zone : zones.hosts) {
-      if (!contains(cluster.pod, zone))
-        return input.complaint("datacenter", fmt::format("names {}, which is no zone", zone))
-            .hint("--pod names the zones with their hosts");
-      if (!out.emplace(zone, name).second)
-        return input.complaint("datacenter", fmt::format("names the zone {} twice", zone));
-    }
-  }
-  return out;
-}
-
 Result<ZoneQuestion> zone_question(const PlanInput& input, const Arguments& arguments) {
   ZoneQuestion out;
   CULPRIT_TRY(job, job_shape(input, arguments));
   out.job = std::move(job);
   CULPRIT_TRY(cluster, read_cluster(input, arguments));
-  CULPRIT_TRY(centers, centers_of(input, cluster));
   std::map<std::string, std::size_t> at;
   for (std::size_t i = 0; i < cluster.hosts.size(); ++i) at.emplace(cluster.hosts[i], i);
   const plan::Shape& shape = out.job.shape;
@@ -82,8 +54,7 @@ Result<ZoneQuestion> zone_question(const PlanInput& input, const Arguments& argu
     if (const auto host = at.find(name); host != at.end()) {
       place.rack = cluster.tor[host->second];
       place.zone = cluster.pod[host->second];
-      if (const auto center = centers.find(place.zone); center != centers.end())
-        place.center = center->second;
+      place.center = cluster.center[host->second];
     }
     if (place.zone.empty()) without.push_back(name);
     out.hosts.push_back(name);

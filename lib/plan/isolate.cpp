@@ -92,6 +92,13 @@ std::set<std::string> names_of(const std::vector<IsolateHost>& hosts, const Host
   return out;
 }
 
+// Data centers; most networks are in one, and nobody names it.
+std::set<std::string> centers_of(const std::vector<IsolateHost>& hosts, const HostSet& set) {
+  const auto named = [&](std::size_t h) { return !hosts[h].center.empty(); };
+  return std::ranges::any_of(set, named) ? names_of(hosts, set, &IsolateHost::center)
+                                         : std::set<std::string>();
+}
+
 Cut described(const std::vector<IsolateHost>& hosts, const HostSet& set, HostSet first) {
   Cut cut;
   cut.second = without(set, first);
@@ -107,10 +114,20 @@ Cut described(const std::vector<IsolateHost>& hosts, const HostSet& set, HostSet
              second_pods = names_of(hosts, cut.second, &IsolateHost::pod);
   std::set_intersection(first_pods.begin(), first_pods.end(), second_pods.begin(),
                         second_pods.end(), std::back_inserter(shared_pods));
-  cut.border = shared_pods.empty() ? "pod" : shared_tors.empty() ? "tor" : "host";
+  const auto centers = centers_of(hosts, set);
+  const bool between_centers =
+      centers.size() > 1 &&
+      centers_of(hosts, cut.first).size() + centers_of(hosts, cut.second).size() == centers.size();
+  cut.border = between_centers       ? "datacenter"
+               : shared_pods.empty() ? "pod"
+               : shared_tors.empty() ? "tor"
+                                     : "host";
   const bool tors_known = names_of(hosts, set, &IsolateHost::tor).count("") == 0,
              pods_known = pods.count("") == 0;
-  if (pods_known && pods.size() > 1)
+  if (centers.size() > 1)
+    cut.between.push_back(between_centers ? "links between data centers"
+                                          : "links between data centers (in part)");
+  if (pods_known && pods.size() > 1 && !between_centers)
     cut.between.push_back(shared_pods.size() == 0
                               ? "core switches"
                               : "core switches (in part: the line goes through a pod)");
@@ -144,6 +161,7 @@ std::vector<std::string> links_used(const std::vector<IsolateHost>& hosts, const
     tors.insert(tor_key(hosts[h]));
     pods.insert(hosts[h].pod);
   }
+  const auto centers = centers_of(hosts, set);
   // Within one ToR or pod nothing goes up.
   std::vector<std::string> out;
   if (tors.size() > 1)
@@ -153,6 +171,9 @@ std::vector<std::string> links_used(const std::vector<IsolateHost>& hosts, const
   if (pods.size() > 1)
     for (const std::string& pod : pods)
       if (!pod.empty()) out.push_back("uplinks of pod " + pod);
+  if (centers.size() > 1)
+    for (const std::string& center : centers)
+      if (!center.empty()) out.push_back("uplinks of data center " + center);
   sort_rows(out);
   return out;
 }
@@ -160,8 +181,9 @@ std::vector<std::string> links_used(const std::vector<IsolateHost>& hosts, const
 Cut cut_in_half(const std::vector<IsolateHost>& hosts, const HostSet& set) {
   const std::size_t all = set.size();
   const std::size_t most = std::size_t{1} << (halving_rounds(all) - 1);
-  std::vector<std::string> pods, tors;
+  std::vector<std::string> centers, pods, tors;
   for (const std::size_t h : set) {
+    centers.push_back(hosts[h].center);
     pods.push_back(hosts[h].pod);
     tors.push_back(tor_key(hosts[h]));
   }
@@ -179,6 +201,8 @@ Cut cut_in_half(const std::vector<IsolateHost>& hosts, const HostSet& set) {
     }
     return fewest == 0;
   };
+  if (centers_of(hosts, set).size() > 1 && consider(choose(bundles_by(set, centers), all, most)))
+    return *best;
   if (consider(choose(of_pods, all, most))) return *best;
   // Through one pod, along its ToR groups: the largest pods first, where the line is needed most.
   std::vector<std::size_t> order(of_pods.size());
@@ -244,12 +268,15 @@ std::vector<IsolateTest> tests_of(const IsolateState& state) {
     const std::size_t wanted =
         std::max<std::size_t>(state.smallest, test.name.ends_with("confirm") ? 2 : 1);
     const IsolateHost& near = state.hosts[test.hosts.front()];
-    for (int distance = 0; distance < 3 && test.hosts.size() + test.fillers.size() < wanted;
+    for (int distance = 0; distance < 4 && test.hosts.size() + test.fillers.size() < wanted;
          ++distance)
       for (const std::size_t h : state.cleared) {
         if (test.hosts.size() + test.fillers.size() >= wanted) break;
         const IsolateHost& host = state.hosts[h];
-        const int away = tor_key(host) == tor_key(near) ? 0 : host.pod == near.pod ? 1 : 2;
+        const int away = tor_key(host) == tor_key(near) ? 0
+                         : host.pod == near.pod         ? 1
+                         : host.center == near.center   ? 2
+                                                        : 3;
         if (used[h] || away != distance) continue;
         used[h] = true;
         test.fillers.push_back(h);

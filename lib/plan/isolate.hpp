@@ -1,9 +1,9 @@
 // Offline localisation by halves (Aegis §4.1.2): the reference model that shows the fault is
 // trained on two halves of the hosts at once; a half that passes goes back to service, a half that
-// fails is halved again, both when both fail. Halves are cut along the borders of pods and ToR
-// groups, so that their traffic shares no link: a bad link between them would fail both, and
-// congestion would look like a fault. When nothing fails in any half, what they did not use is
-// left: the aggregation or core switches between them.
+// fails is halved again, both when both fail. Halves are cut along the borders of data centers,
+// pods and ToR groups, so that their traffic shares no link: a bad link between them would fail
+// both, and congestion would look like a fault. When nothing fails in any half, what they did not
+// use is left: the aggregation or core switches between them.
 //
 // The paper leaves open how uneven a cut along a border may be. Here a half never has more hosts
 // than halves of halves can still end in time: one host is left after ceil(log2(hosts)) rounds,
@@ -26,13 +26,14 @@ struct IsolateHost {
   std::string name;
   std::string tor, pod;  // "" = not known. With several ToRs a host, as in rail-optimised networks:
                          // their names together
+  std::string center = {};  // data center; "" = all are in one
 };
 
 using HostSet = std::vector<std::size_t>;  // positions in the list of hosts, sorted
 
 struct Cut {
   HostSet first, second;
-  std::string border;                // pod, tor, host: what the line runs along
+  std::string border;                // datacenter, pod, tor, host: what the line runs along
   std::vector<std::string> between;  // what only both halves together use: "core switches",
                                      // "aggregation switches of pod p1", "switches of tor t1"
 };

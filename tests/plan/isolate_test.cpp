@@ -181,4 +181,20 @@ TEST(Isolate, ALoneHostIsConfirmedWithOneThatPassed) {
   EXPECT_EQ(calm->clues.size(), 1u);
 }
 
+// A third layer: halves that lie in one data center each share no link.
+TEST(Isolate, HalvesAreCutBetweenDataCentersFirst) {
+  std::vector<IsolateHost> hosts;
+  for (int h = 0; h < 8; ++h)
+    hosts.push_back({"n" + std::to_string(h), "t" + std::to_string(h),
+                     "p" + std::to_string(h % 2 * 2 + h / 4), h % 2 == 0 ? "east" : "west"});
+  HostSet all;
+  for (std::size_t h = 0; h < hosts.size(); ++h) all.push_back(h);
+  const Cut cut = cut_in_half(hosts, all);
+  EXPECT_EQ(cut.border, "datacenter");
+  EXPECT_EQ(cut.first, (HostSet{0, 2, 4, 6}));
+  EXPECT_EQ(cut.between, (std::vector<std::string>{"links between data centers"}));
+  // Within one of them everything is as without that layer.
+  EXPECT_EQ(cut_in_half(hosts, cut.first).border, "pod");
+}
+
 }  // namespace

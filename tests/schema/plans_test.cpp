@@ -38,6 +38,10 @@ const Row kRows[] = {
      "$C plan isolate -q --hosts n[1-8] --outcome A=fail --outcome B=pass --json"},
     {"plan-isolate-v1.json",
      "$C plan isolate -q --hosts n[1-8] --outcome A=pass --outcome B=pass --json"},
+    {"plan-isolate-v1.json",
+     "$C plan isolate -q --hosts n[1-8] --pod p1=n[1-4] --pod p2=n[5-8] --datacenter e=p1 "
+     "--datacenter w=p2 --json >s.json; $C plan isolate --state s.json --outcome A=fail --outcome "
+     "B=pass --json"},
     {"plan-links-v1.json", "$C plan links --hosts n[1-5] --json"},
     {"plan-checks-v1.json", "$C plan checks --hosts n[1-3] --nan --json"},
     {"plan-checks-v1.json",
