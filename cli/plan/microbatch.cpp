@@ -9,6 +9,7 @@
 #include "plan/backup.hpp"
 #include "plan/microbatch.hpp"
 #include "from_incident.hpp"
+#include "microbatch_share.hpp"
 #include "incident.hpp"
 #include "input.hpp"
 #include "report/terminal.hpp"
@@ -101,8 +102,13 @@ struct SlowGroups {
   bool nobody = false;  // a spell that nothing ties to a rank
 };
 
-SlowGroups slow_groups(const std::vector<diagnose::SlowSpell>& spells, const plan::Shape& shape,
-                       std::size_t dp) {
+Result<SlowGroups> slow_groups(const std::vector<diagnose::SlowSpell>& spells,
+                               const analyze::Layout& l) {
+  const std::vector<plan::Dimension> sizes{
+      {"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
+  CULPRIT_TRY(shape, plan::make_shape(l.order, sizes, 1));
+  std::size_t dp = 0;
+  while (dp < shape.dimensions.size() && shape.dimensions[dp].name != "dp") ++dp;
   SlowGroups out;
   for (const diagnose::SlowSpell& s : spells) {
     if (s.ranks.empty()) {
@@ -142,13 +148,9 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
         .at({incident.path, 0})
         .hint(kGive);
   CULPRIT_TRY(slow, slow_spells(incident));
-  const std::vector<plan::Dimension> sizes{
-      {"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
-  CULPRIT_TRY(shape, plan::make_shape(l.order, sizes, 1));
-  std::size_t dp = 0;
-  while (dp < shape.dimensions.size() && shape.dimensions[dp].name != "dp") ++dp;
   const auto spells = slow.to_act_on();
-  const auto [group, healthy, nobody] = slow_groups(spells, shape, dp);
+  CULPRIT_TRY(groups, slow_groups(spells, l));
+  const auto& [group, healthy, nobody] = groups;
   if (group.empty())
     return usage_error(slow.spells.empty()
                            ? "the job was not slow for long: " + report::words(slow.why)
@@ -163,7 +165,7 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
         .at({incident.path, 0})
         .hint("culprit plan topology brings slow ranks together");
   if (!input.has("micro-batches")) {
-    constexpr std::int64_t kEach = 16;
+    constexpr std::int64_t kEach = kAssumedMicrobatches;
     if (l.dp > 1'000'000'000 / (kEach * out.pp))
       return usage_error("the layout has too many groups").at({incident.path, 0}).hint(kGive);
     out.all = l.dp * out.pp * kEach;
@@ -208,6 +210,27 @@ Result<Exit> run_plan_microbatch(const Arguments& arguments) {
 }
 
 }  // namespace
+
+std::optional<double> microbatch_share(const PlanIncident& incident,
+                                       const diagnose::SlowSpells& slow) {
+  constexpr std::int64_t kMostGroups = 1 << 20;
+  const auto& layout = incident.resolved.topology.layout;
+  if (!layout || layout->dp < 2 || layout->dp > kMostGroups || layout->pp > kMostGroups)
+    return std::nullopt;
+  const auto spells = slow.to_act_on();
+  const auto groups = slow_groups(spells, *layout);
+  if (!groups || groups->worst.empty() ||
+      static_cast<std::int64_t>(groups->worst.size()) == layout->dp)
+    return std::nullopt;
+  std::vector<double> times(static_cast<std::size_t>(layout->dp), groups->healthy);
+  for (const auto& [group, spell] : groups->worst)
+    times[static_cast<std::size_t>(group)] = spell->level_ms;
+  const std::int64_t each = kAssumedMicrobatches * layout->pp;
+  const auto plan = plan::plan_microbatches(times, each * layout->dp, layout->pp);
+  const double healthy = groups->healthy * static_cast<double>(each);
+  if (!plan || !(plan->even_ms > healthy)) return std::nullopt;
+  return (plan->even_ms - plan->best_ms) / (plan->even_ms - healthy);
+}
 
 constinit const Command kPlanMicrobatch{
     "plan microbatch",

@@ -10,6 +10,7 @@
 #include "incident.hpp"
 #include "input.hpp"
 #include "measured_job.hpp"
+#include "microbatch_share.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 #include "report/phrases.hpp"
@@ -23,23 +24,24 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostLinesOfPlanMitigate = 24;  // of intervals, for people
 constexpr double kMostMs = 1e12;
 
-constexpr auto kPlanMitigateOptions =
-    joined({{"interval", "START,END,SLOW,HEALTHY",
-             "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file "
-             "objects "
-             "with the keys start, end, slow_ms, healthy_ms"},
-            {"cause", "CAUSE",
-             "computation, communication or unknown (default, or what the incident tells)"},
-            {"microbatch-cost-ms", "MS",
-             "price of new micro-batches, S2 (default 5000, or a step of the incident)"},
-            {"microbatch-helps", "P", "the share of slow computation they remove (default 0.7)"},
-            {"topology-cost-ms", "MS",
-             "price of a new topology, S3 (default 60000, or what the incident tells)"},
-            {"topology-helps", "P",
-             "the share it removes of slow communication (default 0.5), and of slow computation"},
-            {"restart-cost-ms", "MS",
-             "price of checkpoint and restart, S4 (default 600000, or as measured)"}},
-           kPlanDatabase, kPlanOptions);
+constexpr auto kPlanMitigateOptions = joined(
+    {{"interval", "START,END,SLOW,HEALTHY",
+      "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file "
+      "objects "
+      "with the keys start, end, slow_ms, healthy_ms"},
+     {"cause", "CAUSE",
+      "computation, communication or unknown (default, or what the incident tells)"},
+     {"microbatch-cost-ms", "MS",
+      "price of new micro-batches, S2 (default 5000, or a step of the incident)"},
+     {"microbatch-helps", "P",
+      "the share of slow computation they remove (default 0.7, or the best of the incident)"},
+     {"topology-cost-ms", "MS",
+      "price of a new topology, S3 (default 60000, or what the incident tells)"},
+     {"topology-helps", "P",
+      "the share it removes of slow communication (default 0.5), and of slow computation"},
+     {"restart-cost-ms", "MS",
+      "price of checkpoint and restart, S4 (default 600000, or as measured)"}},
+    kPlanDatabase, kPlanOptions);
 
 std::string time(double ms) {
   return ms < 1000      ? fmt::format("{:.0f} ms", ms)
@@ -231,6 +233,7 @@ void measure_prices(const MeasuredJob& job, std::vector<PricedStrategy>& out,
 // Options win over what the incident tells, and that over the defaults.
 Result<std::vector<PricedStrategy>> priced_strategies(const PlanInput& input,
                                                       const std::optional<MeasuredJob>& job,
+                                                      const std::optional<double>& helps,
                                                       std::vector<std::string>& notes) {
   std::vector<PricedStrategy> out;
   for (plan::Strategy& one : plan::default_strategies()) out.push_back({std::move(one)});
@@ -246,6 +249,13 @@ Result<std::vector<PricedStrategy>> priced_strategies(const PlanInput& input,
       return note.starts_with("price of " + out[i].strategy.name + ":");
     });
   }
+  if (helps && !input.has("microbatch-helps")) {
+    out[0].strategy.helps_computation = *helps;
+    told.push_back(
+        fmt::format("micro-batches remove {:.0f} % of slow computation: the best "
+                    "distribution over its groups, with {} for each group and stage",
+                    100 * *helps, kAssumedMicrobatches));
+  }
   notes.insert(notes.end(), told.begin(), told.end());
   CULPRIT_CHECK(input.set("microbatch-helps", out[0].strategy.helps_computation, 0, 1));
   CULPRIT_CHECK(input.set("topology-helps", out[1].strategy.helps_computation, 0, 1));
@@ -260,10 +270,12 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
   std::string known_cause = "unknown";
   std::vector<std::size_t> going_on;  // intervals that are not over
   std::optional<MeasuredJob> job;
+  std::optional<double> helps;  // new micro-batches, this job
   if (intervals.empty() && names_plan_incident(arguments)) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
     CULPRIT_TRY(slow, slow_spells(incident));
     job = measured_job(incident);
+    helps = microbatch_share(incident, slow);
     std::set<std::string> kinds;
     for (const diagnose::SlowSpell& s : slow.spells) {
       if (!s.over) going_on.push_back(intervals.size());
@@ -301,7 +313,7 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
         .hint(near.empty() ? "unknown is always right" : fmt::format("did you mean '{}'?", near));
   }
   std::vector<std::string> priced;
-  CULPRIT_TRY(strategies, priced_strategies(input, job, priced));
+  CULPRIT_TRY(strategies, priced_strategies(input, job, helps, priced));
   std::vector<plan::Strategy> known;
   for (const PricedStrategy& one : strategies) known.push_back(one.strategy);
   CULPRIT_TRY(replay, plan::replay_mitigation(
