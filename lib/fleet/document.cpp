@@ -111,6 +111,7 @@ class Statistics {
     out["actions"] = actions();
     out["event_classes"] = event_classes();
     out["early"] = early();
+    out["diagnosed"] = diagnosed();
     out["resolution"] = resolution();
     out["time"] = time();
     out["repair_times"] = repair_times();
@@ -246,6 +247,20 @@ class Statistics {
             {"count", soon},
             {"share", share_of(soon, known)},
             {"published", kPublishedEarly}};
+  }
+
+  // Verdicts that need no test of machines and no replay (Aegis section 7.1).
+  Json diagnosed() const {
+    std::int64_t known = 0, at_run_time = 0;
+    for (const FleetIncident* i : incidents_) {
+      if (!failed(*i)) continue;
+      ++known;
+      at_run_time +=
+          std::ranges::none_of(std::initializer_list{Action::checks, Action::replay,
+                                                     Action::offline, Action::investigate},
+                               [&](Action action) { return i->action == name(action); });
+    }
+    return {{"known", known}, {"count", at_run_time}, {"share", share_of(at_run_time, known)}};
   }
 
   // From the first failure to the end of the job: what detection took.

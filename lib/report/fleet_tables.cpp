@@ -62,6 +62,7 @@ std::string csv(const json& d) {
               figure(member(one, "count")), nullptr, nullptr, nullptr);
   }
   out.rated("early", "failed in the first ten minutes", member(d, "early"), "share");
+  out.rated("diagnosed", "diagnosed at run time", member(d, "diagnosed"), "share");
   for (const char* table : {"repair_times", "resolution"})
     for (const json& row : list(d, table)) {
       const std::string name = text(row, "name").empty() ? "all" : text(row, "name");

@@ -262,6 +262,11 @@ std::string render(const json& d) {
            fmt::format("  {} of {} jobs failed in them: {} (Aegis: {})\n", count(early, "count"),
                        count(early, "known"), with_interval(member(early, "share"), true),
                        percent(number(early, "published")));
+  if (const json& own = member(d, "diagnosed"); count(own, "known") > 0)
+    out +=
+        heading("DIAGNOSED AT RUN TIME", "Aegis section 7.1: almost all") +
+        fmt::format("  {} of {} failed jobs without a test of machines: {}\n", count(own, "count"),
+                    count(own, "known"), with_interval(member(own, "share"), true));
   out += parts(d) + groups(d) + bursts(d) + classes(d);
   out += durations(list(d, "repair_times"), "REPAIR TIMES",
                    "from the beginning to the end of an episode");

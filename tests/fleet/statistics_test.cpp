@@ -245,6 +245,8 @@ TEST(Document, IsWhatOneCountsByHand) {
   EXPECT_EQ(d["mechanisms"][0]["name"], "eviction, explicit error");
   EXPECT_EQ(d["early"]["known"], 2);
   EXPECT_EQ(d["early"]["count"], 1);
+  EXPECT_EQ(d["diagnosed"]["known"], 7);
+  EXPECT_EQ(d["diagnosed"]["count"], 7);
   EXPECT_EQ(d["offenders"]["beyond_chance"], 1);
   EXPECT_EQ(d["offenders"]["machines"][0]["machine"], "a");
   EXPECT_EQ(d["returning"][0]["advice"], "repair");
