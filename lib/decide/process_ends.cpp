@@ -351,7 +351,10 @@ Answer setup_failure(Walk& w) {
 Answer ended_outside(Walk& w) {
   const Cause* c = w.best(CauseKind::outside);
   if (c == nullptr) return ruled_out(say(Phrase::nobody_asked_to_stop));
-  const Finding& f = *c->findings.front();
+  // That pods are stopped is what follows when their machine is taken back.
+  const auto taken_back = std::ranges::find_if(
+      c->findings, [](const Finding* one) { return one->traits.has(Trait::taken_back); });
+  const Finding& f = taken_back == c->findings.end() ? *c->findings.front() : **taken_back;
   Verdict& v = w.verdict;
   // Nobody wanted it to end, and it has to be started again.
   v.action = f.traits.has(Trait::taken_back) ? Action::reattempt : Action::none;

@@ -357,8 +357,9 @@ std::optional<Answer> slow_saves(Walk& w) {
 
 // Of a pipeline, where embedding and head stand: ranks between its ends have what others have.
 bool at_an_end(const Walk& w, const Finding& f) {
+  const std::size_t ranks = std::max(w.incident.ranks, slow_of(f).compared);
   return f.ranks.empty() || number_of(f.ranks.front()) == 0 ||
-         static_cast<std::size_t>(number_of(f.ranks.back())) + 1 >= w.incident.ranks;
+         static_cast<std::size_t>(number_of(f.ranks.back())) + 1 >= ranks;
 }
 
 // What makes the job faster where no machine is in its way; empty where nothing but one may be.
@@ -372,7 +373,13 @@ Text relief_of(const std::string& grown) {
 // gives all ranks of one machine twice as much to do as all others have, none half as much more
 // where there are no stages, and none any more to a machine in the middle.
 std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
-  constexpr double kMore = 1.15;
+  constexpr double kMore = 1.15, kOneOfMany = 1.5;
+  constexpr std::size_t kMany = 8;
+  // A design gives the same to several of many, but for the first and the last.
+  const bool one_of_many =
+      slow_of(f).compared >= kMany && slow_of(f).work_ratio >= kOneOfMany &&
+      (f.subject.kind == SubjectKind::host || (f.ranks.size() == 1 && !at_an_end(w, f)));
+  if (one_of_many) return std::nullopt;
   const double by_no_design = w.incident.pp == 1 ? 1.5 : 2.0;
   if (!slow_of(f).against_peers || slow_of(f).hardware.value_or(false) ||
       f.subject.kind == SubjectKind::job)

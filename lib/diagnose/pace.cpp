@@ -439,20 +439,35 @@ std::vector<analyze::PartSeries> loads_of(const store::Database& db, const analy
   return out;
 }
 
-// Whom the program named as its slowest, and when.
-std::vector<analyze::NamedAt> names_of(const store::Database& db, const analyze::Facts& facts,
-                                       const StepClock& clock, std::vector<Evidence>& places) {
-  std::vector<analyze::NamedAt> out;
+// Whom the program named as its slowest, when and where.
+struct NamedLines {
+  std::vector<analyze::NamedAt> names;
+  std::vector<Evidence> places;
+
+  // Whom it names within these steps, and two of the lines, where no rank's own numbers say who.
+  void tell(std::int64_t first, std::int64_t last, analyze::OwnWork& own) const {
+    constexpr std::size_t kCited = 2;
+    own.named = analyze::named_slowest(names, first, last);
+    if (!own.named || !own.parts.ranks.empty()) return;
+    for (std::size_t i = 0; i < names.size() && own.evidence.size() < kCited; ++i)
+      if (names[i].rank == own.named->rank && names[i].iteration >= first &&
+          names[i].iteration <= last)
+        own.evidence.push_back(places[i]);
+  }
+};
+NamedLines names_of(const store::Database& db, const analyze::Facts& facts,
+                    const StepClock& clock) {
+  NamedLines out;
   for (const SeriesRow& s : facts.series) {
     if (s.name != kSlowestRank || !facts.counts(facts.member(s.member))) continue;
     const SeriesPoints points = db.points(s.id);
     const auto offset = facts.clock_offset(s.member, s.clock);
     for (std::size_t i = 0; i < points.size(); ++i)
       if (const std::int64_t step = clock.step_of(points, i, offset); step != kNoValue) {
-        out.push_back({step, Rank(static_cast<std::int64_t>(points.values[i]))});
-        places.push_back(
+        out.names.push_back({step, Rank(static_cast<std::int64_t>(points.values[i]))});
+        out.places.push_back(
             facts.evidence(analyze::place_of_sample(s, points, i), std::string(kSlowestRank)));
-        places.back().reading = fmt::format("rank {} in step {}", points.values[i], step);
+        out.places.back().reading = fmt::format("rank {} in step {}", points.values[i], step);
       }
   }
   return out;
@@ -521,9 +536,8 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
     out.report.intervals.push_back(*interval);
   }
   if (tellers.hosts.empty()) out.series = parts;
-  std::vector<Evidence> named_places;
-  const std::vector<analyze::NamedAt> names = names_of(db, facts, clock, named_places);
-  if (all.empty() && parts.empty() && names.empty()) return;
+  const NamedLines named = names_of(db, facts, clock);
+  if (all.empty() && parts.empty() && named.names.empty()) return;
   for (const analyze::SlowInterval& interval : out.report.intervals) {
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
@@ -536,16 +550,13 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
         .evidence = {},
         .kernels = {},
         .load = analyze::unequal_load(of_ranks, loads, {.effect_of_work = steady ? 0 : 0.25}),
-        .named = analyze::named_slowest(names, first, last)};
+        .named = {}};
     if (own.parts.ranks.size() == 1 && tellers.hosts.empty())
       own.kernels = analyze::slow_kernels(kernels, own.parts.ranks.front());
     for (const Rank rank : own.parts.ranks)
       if (own.evidence.size() < 4)
         tell_places(db, facts, tellers, clock, rank, own.parts.part, first, last, own.evidence);
-    for (std::size_t i = 0; i < names.size() && own.parts.ranks.empty() && own.named; ++i)
-      if (names[i].rank == own.named->rank && names[i].iteration >= first &&
-          names[i].iteration <= last && own.evidence.size() < 2)
-        own.evidence.push_back(named_places[i]);
+    named.tell(first, last, own);
     out.parts.push_back(std::move(own));
   }
   out.iterations = std::move(iterations);

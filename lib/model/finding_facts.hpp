@@ -109,6 +109,8 @@ struct SlowFacts {
   Text from_calls;  // how steps were counted without a log of them
   // Of the rank, host or device that stands out, when one does:
   Text reason;
+  double work_ratio = 0;         // its own work over that of the others; 0: nobody tells of it
+  std::size_t compared = 0;      // that tell of their work
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
   bool event_only = false;       // nothing but an event of the machine in the same stretch
   bool of_part = false;          // its own hardware holds it down: heat, power, lanes

@@ -136,7 +136,7 @@ TEST(MeasuredLines, OneFarBelowAllOthers) {
   };
   for (const char* pattern : {"gx-0{host} GPU{gpu} bf16 gemm 8192x8192x8192: {rate} TFLOPS\n",
                               "gx-0{host}: gpu {gpu} matmul {rate} TFLOP/s ok\n",
-                              "gx-0{host} | device={gpu} | measured={rate} GB/s\n"})
+                              "gx-0{host} | device={gpu} | h2d={rate} GB/s\n"})
     EXPECT_NE(said(lines(pattern)).find("measured rate of GPU 3 of gx-02 is low: 380.5"),
               std::string::npos)
         << said(lines(pattern)) << pattern;
@@ -155,6 +155,15 @@ TEST(MeasuredLines, WhatIsNoTest) {
     for (int k = 0; k < 8; ++k)
       again += fmt::format("gx-0{} read {} MB/s\n", i, i == 3 ? 100 : 400);
   }
+  std::string copies, sizes;
+  for (int i = 0; i < 8; ++i) {
+    copies += fmt::format("gx-0{} stage-in of container image: {} MB/s (cached)\n", i,
+                          i == 3 ? 120 : 900);
+    sizes += fmt::format("gx-0{} all_reduce_perf {} GPUs busbw {} GB/s\n", i, i == 3 ? 2 : 16,
+                         i == 3 ? 190 : 370);
+  }
+  EXPECT_EQ(said(copies), "");
+  EXPECT_EQ(said(sizes), "");
   EXPECT_EQ(said(steps), "");
   EXPECT_EQ(said(limits), "");
   EXPECT_EQ(said(again), "");

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "analyze/facts/path_facts.hpp"
 #include "model/confidence.hpp"
@@ -148,6 +149,14 @@ void compare(const Arguments& before, const Arguments& now, Changes& out) {
   }
 }
 
+// "train_7b.sh": how large a model is, where it is told.
+std::string model_size(const std::string& path) {
+  static const re2::RE2 kSize(R"((?i)(?:^|[^a-z0-9])(\d+(?:\.\d+)?[bm])(?:[^a-z0-9]|$))");
+  std::string out;
+  re2::RE2::PartialMatch(path, kSize, &out);
+  return out;
+}
+
 // Configurations that lie beside each other under one name but for its numbers and the words that
 // tell runs apart, the last two: "run41.yaml", "run42.yaml". Many are of ranks or of a sweep.
 std::vector<std::pair<MemberId, MemberId>> last_two_files(
@@ -173,6 +182,7 @@ std::vector<std::pair<MemberId, MemberId>> last_two_files(
     const MemberRow &before = *facts.member(files[files.size() - 2]),
                     &now = *facts.member(files.back());
     if (before.host && now.host && *before.host != *now.host) continue;  // of two machines
+    if (model_size(before.path) != model_size(now.path)) continue;
     out.emplace_back(before.id, now.id);
   }
   return out;

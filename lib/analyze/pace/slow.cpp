@@ -40,6 +40,9 @@ struct Lead {
   std::vector<std::string> besides;  // further metrics of them
   std::optional<Text> fault;         // that the machine reports as well
   std::size_t crowd = 0;             // the others like them
+  double work_ratio = 0;             // own work over that of the others
+  std::size_t compared = 0;          // ranks or machines that tell of their work
+  std::set<Host> machines;           // of a group that works more
   std::size_t held = 0;  // of them, known by what holds a device down, no effect of waiting
 };
 
@@ -262,8 +265,13 @@ class Joined {
   // of the suspects is known by something else, which may be waiting for a machine that reports a
   // fault, and where they are half of the job.
   std::set<Host> held_down(const std::vector<Lead>& leads, const Lead& best) const {
-    std::set<Host> out;
+    std::set<Host> out, group;
     for (const Lead& lead : leads) {
+      // What several machines have more to do, because each is held down.
+      if (lead.own_work && !lead.host && !lead.machines.empty()) {
+        group.insert(lead.machines.begin(), lead.machines.end());
+        continue;
+      }
       // A machine that reports a fault beside what all of them show is one of them.
       if (lead.event && (!lead.metric || lead.held < 2)) return {};
       if (lead.confidence < best.confidence - 0.05) continue;
@@ -271,7 +279,8 @@ class Joined {
       out.insert(*lead.host);
     }
     const std::size_t all = job_hosts_.empty() ? facts_.hosts.size() : job_hosts_.size();
-    return out.size() * 2 < all ? out : std::set<Host>();
+    const bool theirs = std::ranges::includes(out, group);
+    return theirs && out.size() * 2 < all ? out : std::set<Host>();
   }
 
   static void several_stand_out(const std::vector<Lead>& leads, const std::set<Host>& machines,
@@ -331,6 +340,8 @@ class Joined {
     slow.hardware = best.metric || best.event || best.same_work;
     slow.event_only = best.event && !best.metric && !best.own_work;
     slow.of_part = best.of_part;
+    slow.work_ratio = best.work_ratio;
+    slow.compared = best.compared;
     f.why =
         say(Phrase::suspect_does,
             best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id,
@@ -381,6 +392,13 @@ class Joined {
     if (own == nullptr) return out;
     const SlowParts* parts = &own->parts;
     if (parts->answer != SlowPartsAnswer::ranks || parts->ranks.empty()) return named(*own);
+    // A table of another cluster's machines.
+    if (const std::vector<Host> job = hosts_of_job(facts_);
+        !own->tellers.empty() && !job.empty() &&
+        std::ranges::none_of(own->tellers, [&](const Host& host) {
+          return std::ranges::binary_search(job, short_host(host));
+        }))
+      return out;
     // Who does more because it was given more is not slow.
     if (own->load && !own->load->load.empty()) return out;
     Lead lead{.ranks = parts->ranks, .own_work = true};
@@ -402,6 +420,7 @@ class Joined {
       who = fmt::format("{}", fmt::join(hosts, ", "));
     }
     if (hosts.size() == 1) lead.host = *hosts.begin();
+    lead.machines = hosts;
     if (!own->tellers.empty())
       lead.ranks = one ? ranks_on(facts_, *lead.host) : std::vector<Rank>();
     lead.subject = one && own->tellers.empty()
@@ -415,6 +434,9 @@ class Joined {
     // A machine is one, however many ranks of it are meant.
     const std::size_t many = lead.subject.kind == SubjectKind::host ? 1 : parts->ranks.size();
     lead.reason = say(Phrase::spends_more, many, plain(parts->excess_ms), parts->part);
+    lead.compared = parts->all.size();
+    if (const double usual = median_of(others); usual > 0)
+      lead.work_ratio = median_of(theirs) / usual;
     if (!theirs.empty() && !others.empty())
       lead.reason +=
           say(Phrase::own_work_of, plain(median_in_place(theirs)), plain(median_in_place(others)));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "analyze/pace/regimes.hpp"
 #include "model/ranges.hpp"
@@ -149,9 +150,25 @@ Kinds kinds_of(const SlowPartsInput& input, const SlowPartsParams& params) {
   return out;
 }
 
+// Parts that one of many ranks tells, where all tell others: its log has timers that a table of all
+// ranks has not, and no other rank's work could be held against them.
+std::set<std::string_view> told_by_one(const SlowPartsInput& input) {
+  constexpr std::size_t kMany = 8;
+  std::map<std::string_view, std::set<Rank>> tellers;
+  std::set<Rank> all;
+  for (const PartSeries& p : input.parts) tellers[p.name].insert(p.rank), all.insert(p.rank);
+  std::set<std::string_view> out;
+  if (all.size() < kMany) return out;
+  for (const auto& [name, ranks] : tellers)
+    if (ranks.size() == 1) out.insert(name);
+  return out;
+}
+
 SumsByRank sums_by_rank(const SlowPartsInput& input, const Kinds& kinds) {
   SumsByRank ranks;
+  const std::set<std::string_view> alone = told_by_one(input);
   for (const PartSeries& p : input.parts) {
+    if (alone.contains(p.name)) continue;
     const PartKind kind = kinds.at(p.name);
     RankSum& r = ranks[p.rank];
     if (kind == PartKind::mixed) {
@@ -288,8 +305,13 @@ bool explains_iterations(Rank rank, double typical, const SlowPartsParams& param
 
 // Of work that nobody told before the iterations grew: 1 where it is as much above that of the
 // others as they grew by, so that both began together; else 0.
-double fits_excess(double excess_ms, const Halves& iteration, const SlowPartsParams& params) {
-  const double grown = iteration.inside - iteration.outside;
+double fits_excess(const SlowParts& result, Rank first, const Halves& iteration,
+                   const SlowPartsParams& params) {
+  constexpr double kLeastTold = 0.7, kMostTold = 1.15;  // of an iteration: else it is of others
+  const double grown = iteration.inside - iteration.outside, excess_ms = result.excess_ms;
+  const auto its = std::ranges::find(result.all, first, &RankExcess::rank);
+  const double told = its->own_inside + its->waiting_inside;
+  if (told < kLeastTold * iteration.inside || told > kMostTold * iteration.inside) return 0;
   return grown > params.effect * iteration.outside && excess_ms >= params.few_explain * grown &&
                  excess_ms * params.few_explain <= grown
              ? 1
@@ -398,7 +420,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   result.excess_ms = median_of(leads);
   if (result.against_outside && !explains_iterations(first, typical, params, result)) return result;
   if (!result.against_outside && iteration.without > 0)
-    result.explains = fits_excess(result.excess_ms, iteration, params);
+    result.explains = fits_excess(result, first, iteration, params);
 
   // Few readings say enough where they are what the slow steps take longer, and all others wait, or
   // cannot but wait.

@@ -14,6 +14,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kMostKeptRates = 100'000;
+constexpr std::size_t kMostRateNames = 256;
 constexpr std::size_t kMostTimesTold = 6;  // of the same parts: more are a series of moments
 
 // Of all rows; where they tell nothing, of those below one remark.
@@ -59,6 +60,7 @@ void tell(const SlowFactor& factor, const MeasuredRates& measured, Reading& read
   for (const RatePart& part : factor.parts) {
     line::Line said;
     if (!part.host.empty()) said.prefix.host = Host(part.host);
+    if (factor.slowest < measured.times.size()) said.prefix.time = measured.times[factor.slowest];
     const bool time = measured.of_time;
     said.message =
         fmt::format("{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
@@ -75,15 +77,22 @@ bool names_rate(std::string_view text) {
   static const re2::RE2 kRate(
       R"((?i)(?:^|[^a-z])(?:bus|alg)?bw(?:$|[^a-z])|bandwidth|gbps|mbps|g[ib]?b?/s|gb_?s\b|m[ib]?b/s|[tg]flop|gemm tf\b)");
   static const re2::RE2 kGiven(
-      R"((?i)expect|theor|nominal|rated|baseline|reference|spec|target|limit|\blink|capab|util|traffic|(?:^|[^a-z])(?:[tr]x|xmit|rcv)(?:$|[^a-z]))");
+      R"((?i)expect|theor|nominal|rated|speed|idle|baseline|reference|spec|target|limit|\blink|capab|util|traffic|(?:^|[^a-z])(?:[tr]x|xmit|rcv)(?:$|[^a-z]))");
   const re2::StringPiece piece(text.data(), text.size());
   return text.size() <= 200 && re2::RE2::PartialMatch(piece, kRate) &&
          !re2::RE2::PartialMatch(piece, kGiven);
 }
 
+bool names_test(std::string_view text) {
+  static const re2::RE2 kTest(
+      R"((?i)gemm|mat_?mul|flop|busbw|algbw|all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|nccl|ib_(?:write|read|send)|perftest|iperf|triad|hbm|(?:^|[^a-z])[hd]2[hd](?:$|[^a-z])|p2p|memcpy|nvlink)");
+  return text.size() <= 400 &&
+         re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kTest);
+}
+
 bool names_test_time(std::string_view text) {
   static const re2::RE2 kTest(
-      R"((?i)(?:gemm|matmul|mat_?mul|kernel_launch|launch|latency|memcpy|bench)\w*[_ (](?:ms|us|s|sec)\b)");
+      R"((?i)(?:gemm|mat_?mul|kernel_launch|launch|memcpy)\w*[_ (](?:ms|us|s|sec)\b)");
   return text.size() <= 200 &&
          re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kTest);
 }
@@ -97,28 +106,25 @@ void tell_slowest(const std::vector<MeasuredRates>& measured, Reading& reading) 
   if (least) tell(*least, *of, reading);
 }
 
-void RateBook::add(const std::string& name, RateRow row, const Place& place, bool of_time) {
+void RateBook::add(const std::string& name, RateRow row, const Place& place, bool of_time,
+                   const Timestamp& time) {
   if (row.parts.empty() || !(row.rate > 0) || ++rows_ > kMostKeptRates) return;
-  MeasuredRates& to = measured_[name];
-  to.name = name;
-  to.of_time = of_time;
-  ++times_[name + row.condition][row.parts];
+  if (measured_.size() >= kMostRateNames && measured_.count(name) == 0) return;
+  Test& to = measured_[name];
+  to.rates.name = name;
+  to.rates.of_time = of_time;
+  to.series = to.series || ++to.times[{row.condition, row.parts}] > kMostTimesTold;
   if (of_time) row.rate = 1 / row.rate;
-  to.rows.push_back(std::move(row));
-  to.places.push_back(place);
-  to.sections.push_back(0);
+  to.rates.rows.push_back(std::move(row));
+  to.rates.places.push_back(place);
+  to.rates.sections.push_back(0);
+  to.rates.times.push_back(time);
 }
 
 void RateBook::finish(Reading& reading) {
   std::vector<MeasuredRates> tests;
-  for (auto& [name, measured] : measured_) {
-    const bool series = std::ranges::any_of(times_, [&](const auto& condition) {
-      return condition.first.starts_with(name) &&
-             std::ranges::any_of(condition.second,
-                                 [](const auto& one) { return one.second > kMostTimesTold; });
-    });
-    if (!series) tests.push_back(std::move(measured));
-  }
+  for (auto& [name, test] : measured_)
+    if (!test.series) tests.push_back(std::move(test.rates));
   tell_slowest(tests, reading);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ingest/engine/recogniser.hpp"
@@ -24,10 +25,13 @@ struct MeasuredRates {
   std::vector<RateRow> rows;
   std::vector<Place> places;
   std::vector<std::size_t> sections;  // below which remark a row stands
+  std::vector<Timestamp> times;       // of the rows, where they are told
   bool of_time = false;               // its rates are shares of one: the slower, the longer
 };
 
-// Whether it names the time that a test takes: "matmul_ms", "launch_latency_us".
+// Whether it names a test of machines or devices: what a program reads or copies is none.
+bool names_test(std::string_view text);
+// Whether it names the time that a test takes: "matmul_ms", "kernel_launch_us".
 bool names_test_time(std::string_view text);
 
 // The slowest of them, as a line that the rules see.
@@ -36,12 +40,17 @@ void tell_slowest(const std::vector<MeasuredRates>& measured, Reading& reading);
 class RateBook final : public Kept {
  public:
   // Rates of one name and condition are compared. of_time: the row's rate is the time of a work.
-  void add(const std::string& name, RateRow row, const Place& place, bool of_time);
+  void add(const std::string& name, RateRow row, const Place& place, bool of_time,
+           const Timestamp& time = {});
   void finish(Reading& reading) override;
 
  private:
-  std::map<std::string, MeasuredRates> measured_;
-  std::map<std::string, std::map<std::vector<RatePart>, std::size_t>> times_;  // by name
+  struct Test {
+    MeasuredRates rates;
+    std::map<std::pair<std::string, std::vector<RatePart>>, std::size_t> times;
+    bool series = false;  // of one moment after another
+  };
+  std::map<std::string, Test> measured_;
   std::size_t rows_ = 0;
 };
 

@@ -68,10 +68,18 @@ std::vector<RatePart> hosts_of_all(const std::vector<RateRow>& rows,
   std::vector<RatePart> out;
   for (const auto& [slow, part] : never_usual) {
     std::size_t covers = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (open[i] && std::ranges::find(rows[i].parts, part) != rows[i].parts.end())
-        open[i] = false, ++covers;
-    if (covers > 0 && slow < kFewestSlow) return {};
+    bool sure = slow >= kFewestSlow;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!open[i] || std::ranges::find(rows[i].parts, part) == rows[i].parts.end()) continue;
+      open[i] = false;
+      ++covers;
+      // Of one row the machine that is nowhere usual, if the others are.
+      sure = sure || std::ranges::all_of(rows[i].parts, [&](const RatePart& other) {
+               return other == part || other.kind != RatePart::Kind::host ||
+                      counts.at(other).usual > 0;
+             });
+    }
+    if (covers > 0 && !sure) return {};
     if (covers > 0) out.push_back(part);
   }
   const bool left = std::ranges::any_of(open, [](bool one) { return one; });

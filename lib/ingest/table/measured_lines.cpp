@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ bool of_other_lines(std::string_view text) {
   const std::string small = lower(text);
   for (const std::string_view word :
        {"iter", "step", "loss", "epoch", "tokens", "samples", "checkpoint", "saved", "download",
-        "upload", "copied", "sent ", "loaded"})
+        "upload", "copied", "sent ", "loaded", "replac", "before", "after", "rma", "repair"})
     if (contains(small, word)) return true;
   return false;
 }
@@ -69,9 +70,11 @@ class TestLine {
     double value = 0;
     std::string_view unit;
     if (unit_of_rate(word)) {
+      pending_.clear();
       if (number_ > 0) measured(number_, word);
       return;
     }
+    if (!pending_.empty()) add(std::exchange(pending_, {}));
     if (line::digit(word.front()) && metric_number(word, value, unit))
       return take_number(word, value, unit);
     number_ = 0;
@@ -124,9 +127,10 @@ class TestLine {
     number_ = 0;
     if (unit_of_rate(unit)) return measured(value, unit);
     if (unit.empty() && label_.ends_with("per second")) return measured(value, "1/s");
-    const bool size = before_ == "size" || before_ == "bytes" || unit == "B" || unit == "K" ||
-                      unit == "M" || unit == "G" || unit.ends_with("iB");
-    add(size ? word : "#");
+    // How large it was, and on how many: only tests that were set up alike are compared.
+    const bool clock = word.find_first_of(":-") != word.npos;
+    const bool set_up = !clock && !contains(word, '.') && word.size() <= 24;
+    pending_ = set_up ? word : "#";  // unless a unit follows that makes it a rate
     number_ = unit.empty() ? value : 0;
   }
 
@@ -147,13 +151,16 @@ class TestLine {
   std::vector<std::string> hosts_;
   std::vector<Rate> rates_;
   std::string device_, shape_, label_, before_;
-  double number_ = 0;  // that no unit has followed yet
+  std::string pending_;  // how the number before is kept
+  double number_ = 0;    // that no unit has followed yet
 };
 
 Outcome read_measured_line(const TextLine& line, Reading& reading) {
-  if (line.raw.size() > kLongestTestLine || of_other_lines(line.raw)) return {};
+  if (reading.text_kind == "kernel" || line.raw.size() > kLongestTestLine ||
+      of_other_lines(line.raw))
+    return {};
   const TestLine said(line.raw);
-  if (said.rates().empty()) return {};
+  if (said.rates().empty() || !names_test(line.raw)) return {};
   std::vector<RatePart> parts;
   for (const std::string& host : said.hosts()) parts.push_back({RatePart::Kind::host, host, {}});
   if (parts.empty())
@@ -172,7 +179,7 @@ Outcome read_measured_line(const TextLine& line, Reading& reading) {
       of.push_back({RatePart::Kind::device, parts.front().host, fmt::format("GPU {}", i)});
     const std::string& label = rates[of_each ? 0 : i].label;
     book.add(label.empty() ? "rate" : label, {std::move(of), said.shape(), rates[i].value},
-             line.place, false);
+             line.place, false, line.line.prefix.time);
   }
   return {true};
 }

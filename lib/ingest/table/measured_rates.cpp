@@ -416,8 +416,9 @@ class RateTable {
 
   MeasuredRates& column(const std::string& name) {
     const auto at = std::ranges::find(measured_, name, &MeasuredRates::name);
-    return at != measured_.end() ? *at
-                                 : measured_.emplace_back(MeasuredRates{name, {}, {}, {}, stages_});
+    return at != measured_.end()
+               ? *at
+               : measured_.emplace_back(MeasuredRates{name, {}, {}, {}, {}, stages_});
   }
 
   void add(MeasuredRates& to, const Parts& parts, const std::string& condition, double rate,

@@ -38,7 +38,7 @@ bool unit_of_figure(std::string_view text) {
 bool says_unit(std::string_view name) {
   if (name == "lr" || name == "LR" || name.ends_with("learning_rate")) return true;
   for (const std::string_view word : {"time", "_ms", "_s", "mem", "rss", "tok", "samples", "tps",
-                                      "mfu", "flops", "seq", "batch_size"})
+                                      "mfu", "MFU", "flops", "FLOP", "seq", "batch_size"})
     if (contains(name, word)) return true;
   return false;
 }

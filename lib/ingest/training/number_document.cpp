@@ -89,25 +89,35 @@ class RecordTables {
 
  private:
   using Above = std::vector<RecordCell>;  // what objects around a table say: its step, its machine
+  static constexpr std::size_t kMostAbove = 8;
 
-  void walk(const Value& value, const std::string& key, Above above, int depth) {
+  static void say(Above& above, RecordCell cell) {
+    const auto same = std::ranges::find(above, cell.name, &RecordCell::name);
+    if (same != above.end())
+      *same = std::move(cell);
+    else if (above.size() < kMostAbove)
+      above.push_back(std::move(cell));
+  }
+
+  void walk(const Value& value, const std::string& key, const Above& around, int depth) {
     if (depth > kDeepestRecord || found_.size() >= 64) return;
     if (value.is_list()) {
       of_gpus_ = lower(key).starts_with("gpu");
-      if (records_of_list(value, above)) return;
+      if (records_of_list(value, around)) return;
       tree_.each(value, [&](const Value& member) {
-        if (member.is_dict() || member.is_list()) walk(member, key, above, depth + 1);
+        if (member.is_dict() || member.is_list()) walk(member, key, around, depth + 1);
         return true;
       });
       return;
     }
-    if (!value.is_dict() || keyed_by_owner(value, key, above) || lists_by_rank(value, above))
+    if (!value.is_dict() || keyed_by_owner(value, key, around) || lists_by_rank(value, around))
       return;
+    Above above = around;
     tree_.each_pair(value, [&](const Value& name, const Value& member) {
       const KeyRole role = meaning_of(name.text()).role;
       if (role == KeyRole::step || role == KeyRole::time || names_owner(name.text()))
         if (std::string text = cell_of(member); !text.empty())
-          above.push_back({std::string(name.text()), std::move(text), is_number(member)});
+          say(above, {std::string(name.text()), std::move(text), is_number(member)});
       return true;
     });
     tree_.each_pair(value, [&](const Value& name, const Value& member) {
@@ -267,7 +277,7 @@ std::string read_number_document(std::string_view bytes, const MemberRow& member
   read_lenient_json(list.empty() ? bytes : std::string_view(list), tree);
   const std::string name = file_stem(member.path);
   std::uint64_t line = 1;
-  std::size_t counted = 0;
+  std::size_t counted = 0, line_end = 0;
   const RecordTables tables(tree, name);
   for (const std::vector<NumberRecord>& table : tables.found()) {
     std::vector<std::string_view> names;
@@ -279,7 +289,8 @@ std::string read_number_document(std::string_view bytes, const MemberRow& member
     for (const NumberRecord& record : table) {
       const std::size_t offset = std::min(record.offset - before, bytes.size());
       for (; counted < offset; ++counted) line += bytes[counted] == '\n';
-      const std::size_t end = std::min(bytes.find('\n', offset), bytes.size());
+      if (line_end <= offset) line_end = std::min(bytes.find('\n', offset), bytes.size());
+      const std::size_t end = std::max(line_end, offset);
       const Place place{member.id, line, offset, static_cast<std::uint32_t>(end - offset)};
       if (!rows.begun()) rows.header(names, false, place, reading);
       std::vector<std::string_view> cells(names.size());

@@ -277,7 +277,7 @@ void NumberRows::keep_rates(const Place& place, Reading& reading) {
     parts.push_back({RatePart::Kind::device, parts[0].host, *row_.owner.nic});
   for (std::size_t i = 0; i < row_.cells.size(); ++i)
     if (const std::string& name = columns_.columns[at_[i]].name;
-        names_rate(name) || names_test_time(name))
+        (names_rate(name) && names_test(name)) || names_test_time(name))
       reading.keep<RateBook>().add(name, {parts, row_.owner.labels, row_.cells[i].value}, place,
                                    names_test_time(name));
 }

@@ -45,6 +45,18 @@ class WorstBelow final : public Assembler {
   }
 };
 
+// Where the line tells how long the slowest and the middle one take: whether that makes a
+// difference. One of many ranks is always the slowest.
+bool differs(std::string_view text) {
+  constexpr double kLeast = 1.1;
+  static const re2::RE2 kAgainst(
+      R"((?i)(\d+(?:\.\d+)?)\s*(?:ms|s)?\s*(?:\(\s*rank[^)]*\))?[ ,;|]*(?:median|mean|avg|average|p50|typical)\s*[=:]?\s*(\d+(?:\.\d+)?))");
+  double slowest = 0, middle = 0;
+  return !re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kAgainst, &slowest,
+                                 &middle) ||
+         slowest >= kLeast * middle;
+}
+
 Outcome read_slowest(const TextLine& line, Reading& reading) {
   static const re2::RE2 kStep(R"((?i)\b(?:step|iter(?:ation)?)\s*[=:# ]\s*(\d{1,12})\b)");
   static const re2::RE2 kNamed(
@@ -60,6 +72,7 @@ Outcome read_slowest(const TextLine& line, Reading& reading) {
   if (!re2::RE2::PartialMatch(piece, kNamed, &rank, &host) &&
       !re2::RE2::PartialMatch(piece, kMost, &rank))
     return {};
+  if (!differs(text)) return {};
   if (re2::RE2::PartialMatch(piece, kStep, &step)) reading.last_step = step;
   put_slowest(rank, host.empty() ? std::nullopt : std::optional(host), line, reading);
   return {true};
