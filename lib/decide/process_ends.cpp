@@ -357,7 +357,8 @@ Answer ended_outside(Walk& w) {
   const Finding& f = taken_back == c->findings.end() ? *c->findings.front() : **taken_back;
   Verdict& v = w.verdict;
   // Nobody wanted it to end, and it has to be started again.
-  v.action = f.traits.has(Trait::taken_back) ? Action::reattempt : Action::none;
+  v.action =
+      f.traits.has_any({Trait::taken_back, Trait::preempted}) ? Action::reattempt : Action::none;
   v.symptom = Symptom::none;
   v.start = c->start;
   target(v, {SubjectKind::job, "job"}, c->confidence, ids(c->findings));

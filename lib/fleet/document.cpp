@@ -256,8 +256,8 @@ class Statistics {
       if (!failed(*i)) continue;
       ++known;
       at_run_time +=
-          std::ranges::none_of(std::initializer_list{Action::checks, Action::replay,
-                                                     Action::offline, Action::investigate},
+          std::ranges::none_of(std::initializer_list<Action>{Action::checks, Action::replay,
+                                                             Action::offline, Action::investigate},
                                [&](Action action) { return i->action == name(action); });
     }
     return {{"known", known}, {"count", at_run_time}, {"share", share_of(at_run_time, known)}};

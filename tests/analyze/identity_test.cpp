@@ -253,6 +253,25 @@ TEST(Hosts, NamedAfterTheirAddresses) {
   EXPECT_EQ(facts.events[2].host, Host("4.1.2.3"));
 }
 
+// An address that nobody calls his own, between those of machines that do.
+TEST(Hosts, AnAddressBetweenThoseOfOthers) {
+  Facts facts;
+  const MemberRow log = file(facts, "job.out");
+  for (const char* number : {"10", "11", "12", "17"})
+    facts.identities.push_back({.place = {log.id, 1, 0, 1},
+                                .source = "nccl",
+                                .host = Host(std::string("cn-1") + number),
+                                .address = std::string("10.40.3.") + number});
+  facts.identities.push_back(
+      {.place = {log.id, 2, 0, 1}, .source = "nccl", .host = Host("cn-118")});
+  for (const char* address : {"10.40.3.18", "10.40.3.19", "10.40.4.18"})
+    facts.events.push_back({.place = {log.id, 9, 0, 1}, .peer = address});
+  resolve_identity(facts);
+  EXPECT_EQ(facts.events[0].peer_host, "cn-118");
+  EXPECT_EQ(facts.events[1].peer_host, "10.40.3.19") << "no machine of that number";
+  EXPECT_EQ(facts.events[2].peer_host, "10.40.4.18") << "another network";
+}
+
 TEST(Hosts, AddressesOfTheManifest) {
   Facts facts;
   file(facts, "console.log");

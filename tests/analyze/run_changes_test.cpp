@@ -110,6 +110,26 @@ TEST(RunChanges, ALogThatTwoRunsWroteTo) {
   EXPECT_EQ(b.found(), "batch size (micro_batch_size) was 1 and is 2\n");
 }
 
+// Runs keep their files in folders of their own; sizes of models tell no runs apart.
+TEST(RunChanges, FilesInFoldersOfRuns) {
+  Bundle b;
+  for (const char* path : {"run_0302/args.json", "run_0304/args.json"}) {
+    const MemberId file = b.log(path);
+    b.facts.members.back().format = "job-config-json";
+    b.put(file, "job.num_workers", path[7] == '2' ? "16" : "0");
+    b.put(file, "job.lr", "0.1");
+  }
+  EXPECT_EQ(b.found(), "setting of the data loader (num_workers) was 16 and is 0\n");
+  Bundle models;
+  for (const char* path : {"train_7b.sh", "train_13b.sh"}) {
+    const MemberId file = models.log(path);
+    models.facts.members.back().format = "launch-script";
+    models.put(file, "job.seq_length", path[6] == '7' ? "4096" : "8192");
+    models.put(file, "job.lr", "0.1");
+  }
+  EXPECT_EQ(models.found(), "");
+}
+
 TEST(RunChanges, AnotherJobsFileSaysNothing) {
   Bundle b;
   const MemberId diff = b.log("run.diff");

@@ -38,6 +38,22 @@ TEST(MeasuredRates, BothEndsOfOnePair) {
   EXPECT_NE(out.find("wherever n07 or one of 1 others takes part"), std::string::npos) << out;
 }
 
+// Several machines of which no measurement is usual, each beside one that is: a group.
+TEST(MeasuredRates, SeveralMachinesBelowOneSwitch) {
+  std::string text = "src\tdst\tbusbw\n";
+  for (int i = 0; i < 24; ++i)
+    for (const int apart : {1, 5, 7}) {
+      const int j = (i + apart) % 24;
+      const bool slow = i % 8 == 3 || j % 8 == 3;
+      text += fmt::format("n{:02}\tn{:02}\t{}\n", i, j, slow ? 70.5 + i % 3 : 187.2 + i % 5);
+    }
+  const std::string out = told(text);
+  for (const char* host : {"n03", "n11", "n19"})
+    EXPECT_NE(out.find(fmt::format("wherever {} or one of 2 others takes part", host)),
+              std::string::npos)
+        << out;
+}
+
 std::string ports(const std::function<double(int, int)>& rate,
                   const std::string& heading = "host,rail,BW_avg_Gbps\n") {
   std::string out = heading;

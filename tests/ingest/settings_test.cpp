@@ -385,6 +385,27 @@ TEST(DriverInformation, ModinfoAndEthtool) {
             "(MT_0000000838)\n");
 }
 
+// Scripts, command lines and settings that start a job; the options of no other program.
+TEST(LaunchScript, OptionsVariablesAndDirectives) {
+  EXPECT_EQ(settings(file("run.sbatch",
+                          "#!/bin/bash\n#SBATCH --nodes=8\n# a remark\nexport NCCL_IB_HCA=mlx5\n"
+                          "srun python train.py --micro-batch-size 4 --overlap-grad-reduce\n")),
+            "job.nodes=8\njob.env.NCCL_IB_HCA=mlx5\njob.micro_batch_size=4\n"
+            "job.overlap_grad_reduce=set\n");
+  EXPECT_EQ(settings(file("conf.toml", "[optim]\nlr = 3e-4\n# x\n[data]\nnum_workers = 16\n")),
+            "job.optim.lr=3e-4\njob.data.num_workers=16\n");
+  EXPECT_EQ(settings(file("backup.sh", "#!/bin/sh\nrsync -a --delete /a /b\n")), "");
+}
+
+TEST(JobConfigJson, ScalarsByTheirPath) {
+  EXPECT_EQ(
+      settings(file("args.json",
+                    R"({"lr": 0.1, "fp16": {"enabled": true}, "num_workers": {"value": 16}})")),
+      "job.lr=0.1\njob.fp16.enabled=true\njob.num_workers=16\n");
+  EXPECT_EQ(settings(file("config.json", R"({"hf_token": "abc"})")), "job.hf_token=(not kept)\n");
+  EXPECT_EQ(settings(file("results.json", R"({"lr": 0.1})")), "");
+}
+
 TEST(Settings, MemoryOfAMachine) {
   EXPECT_EQ(
       settings(file("free.txt",

@@ -31,8 +31,16 @@ std::set<std::string> recorded_hosts(const Facts& facts) {
   const auto listed = [&](const Host& host) { return names.count(short_host(host)) > 0; };
   const bool all = std::ranges::all_of(
       facts.ranks, [&](const RankRow& r) { return !r.host || listed(*r.host); });
+  // "g-u17" is called as g-u[01-04] are, and is none of them.
+  const auto stem = [](const std::string& name) {
+    return name.substr(0, name.find_last_not_of("0123456789") + 1);
+  };
+  std::set<std::string> stems;
+  for (const std::string& name : names) stems.insert(stem(name));
   const bool any =
-      std::ranges::any_of(facts.hosts, [&](const HostRow& h) { return listed(h.host); }) ||
+      std::ranges::any_of(
+          facts.hosts,
+          [&](const HostRow& h) { return stems.contains(stem(short_host(h.host))); }) ||
       std::ranges::any_of(facts.ranks, [&](const RankRow& r) { return r.host && listed(*r.host); });
   if (!all || !any) names.clear();
   return names;

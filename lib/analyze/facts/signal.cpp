@@ -734,6 +734,26 @@ bool breaks_the_next_run(const Facts& facts, const Signal& s) {
          std::ranges::none_of(facts.progress, steps_later);
 }
 
+// Where nothing tells when the job ran: what a device showed before its driver was loaded anew,
+// which resets it, was of another time.
+void mark_reset_since(const Facts& facts, std::vector<Signal>& signals) {
+  if (facts.job_start || std::ranges::any_of(facts.progress, [](const ProgressSpan& p) {
+        return p.last.time_ns.has_value();
+      }))
+    return;
+  std::map<MemberId, std::uint64_t> loaded;  // the last line that tells of it
+  for (const ConfigRow& row : facts.configs)
+    if (row.name == "driver_version")
+      loaded[row.place.member] = std::max(loaded[row.place.member], row.place.line);
+  for (Signal& s : signals) {
+    if (s.origin != Origin::kernel || !s.gpu || s.evidence.empty()) continue;
+    s.before_job = s.before_job || std::ranges::all_of(s.evidence, [&](const Evidence& e) {
+                     const auto at = loaded.find(e.member);
+                     return at != loaded.end() && at->second > e.line;
+                   });
+  }
+}
+
 bool led_to_any(const Signal& s, const std::set<std::string_view>& classes) {
   return std::ranges::any_of(s.meaning.leads_to,
                              [&](const std::string& one) { return classes.count(one) > 0; });
@@ -810,6 +830,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   for (const auto& [key, rows] : exceptions_raised(facts))
     out.push_back(signal_of_exception(rows, facts, steps, pack));
   mark_absent(facts, out);
+  mark_reset_since(facts, out);
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out) s.before_job = s.before_job || before_job(facts, s.end, s.uncertainty);
   keep_what_stayed_broken(facts, out);

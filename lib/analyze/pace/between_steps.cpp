@@ -16,13 +16,23 @@ constexpr double kLeastPauseMs = 10'000, kTimesStep = 3;  // what is no jitter
 constexpr double kGoodPart = 0.2, kLeastTotalMs = 180'000;
 constexpr std::size_t kFewestSteps = 20;
 
+double usual_step(const JobSteps& steps) {
+  std::vector<double> ms;
+  for (const double one : steps.ms)
+    if (one > 0) ms.push_back(one);
+  return ms.empty() ? 0 : median_of(std::move(ms));
+}
+
 }  // namespace
 
 std::optional<BetweenSteps> between_steps(const JobSteps& steps,
                                           std::span<const JobCheckpoint> checkpoints) {
-  if (steps.from_times || steps.reckoned || !steps.from_calls.empty() ||
-      steps.size() < kFewestSteps)
+  if (steps.reckoned || !steps.from_calls.empty() || steps.size() < kFewestSteps)
     return std::nullopt;
+  // Distances of lines hold the pauses; a step takes the middle one, and saves alone are told
+  // apart.
+  const double usual = steps.from_times ? usual_step(steps) : 0;
+  if (steps.from_times && !(usual > 0)) return std::nullopt;
   std::set<std::size_t> saved;  // rows behind which a checkpoint was written
   for (const JobCheckpoint& c : checkpoints)
     if (c.event == CheckpointEvent::saved || c.event == CheckpointEvent::saving)
@@ -38,15 +48,17 @@ std::optional<BetweenSteps> between_steps(const JobSteps& steps,
         steps.iteration[i] == kNoValue || steps.iteration[i - 1] == kNoValue)
       continue;
     const double took = static_cast<double>(steps.time[i] - steps.time[i - 1]) / 1e6;
-    const double own =
-        steps.ms[i] * static_cast<double>(steps.iteration[i] - steps.iteration[i - 1]);
+    const bool at_save = saved.count(i - 1) > 0 || saved.count(i) > 0;
+    const double each = steps.from_times ? usual : steps.ms[i];
+    const double own = each * static_cast<double>(steps.iteration[i] - steps.iteration[i - 1]);
     if (took <= 0 || own <= 0) continue;
     whole += std::max(took, own);
     const double more = took - own;
-    if (more < std::max(kLeastPauseMs, kTimesStep * steps.ms[i])) continue;
+    if (more < std::max(kLeastPauseMs, kTimesStep * each) || (steps.from_times && !at_save))
+      continue;
     pauses.push_back(more);
     out.total_ms += more;
-    out.saves += saved.count(i - 1) > 0 || saved.count(i) > 0;
+    out.saves += at_save;
     if (before) apart.push_back(static_cast<double>(steps.iteration[i] - *before));
     before = steps.iteration[i];
     if (out.first == 0) out.first = i;

@@ -135,7 +135,8 @@ Outcome read_checkpoint(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kCheckpointWords[] = {"checkpoint"};
-constexpr std::string_view kSaveTimeWords[] = {"save duration", "saved ", "saving ", "written "};
+constexpr std::string_view kSaveTimeWords[] = {"save duration", "saved ",    "saving ",
+                                               "written ",      "save for ", "save took"};
 constexpr std::string_view kAlsoOfSaves[] = {"checkpoint", "ckpt"};
 
 }  // namespace
