@@ -66,9 +66,10 @@ std::vector<RatePart> hosts_of_all(const std::vector<RateRow>& rows,
   std::vector<bool> open(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) open[i] = shares[i] < kFarBelow;
   std::vector<RatePart> out;
-  for (const auto& [slow, part] : never_usual) {
+  for (const auto& entry : never_usual) {
+    const RatePart& part = entry.second;
     std::size_t covers = 0;
-    bool sure = slow >= kFewestSlow;
+    bool sure = entry.first >= kFewestSlow;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!open[i] || std::ranges::find(rows[i].parts, part) == rows[i].parts.end()) continue;
       open[i] = false;
