@@ -747,10 +747,10 @@ void mark_reset_since(const Facts& facts, std::vector<Signal>& signals) {
       loaded[row.place.member] = std::max(loaded[row.place.member], row.place.line);
   for (Signal& s : signals) {
     if (s.origin != Origin::kernel || !s.gpu || s.evidence.empty()) continue;
-    s.before_job = s.before_job || std::ranges::all_of(s.evidence, [&](const Evidence& e) {
-                     const auto at = loaded.find(e.member);
-                     return at != loaded.end() && at->second > e.line;
-                   });
+    s.reset_since = std::ranges::all_of(s.evidence, [&](const Evidence& e) {
+      const auto at = loaded.find(e.member);
+      return at != loaded.end() && at->second > e.line;
+    });
   }
 }
 

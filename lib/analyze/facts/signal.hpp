@@ -31,6 +31,7 @@ struct Signal {
   std::string code_place;           // file:line of a Python exception
   std::string function, exception;  // TypeError
   bool before_job = false;          // ended well before the job began
+  bool reset_since = false;         // its device was reset after it, and nothing dates the job
   bool absent = false;              // of a machine that is not in the last attempt
   bool after_end = false;           // of a machine, when the job had ended
   bool unplaced = false;            // nothing ties the file to the job
@@ -39,8 +40,8 @@ struct Signal {
 
   // May tell of the job's end: of its own story, not over before and not behind it.
   bool takes_part() const {
-    return !before_job && !hearsay && !stranger && !absent && !after_end && !unplaced &&
-           !steps_after;
+    return !before_job && !reset_since && !hearsay && !stranger && !absent && !after_end &&
+           !unplaced && !steps_after;
   }
   std::string after;  // the Xid that it is a consequence of: class, and title if the line names it
   bool hearsay = false;   // a kernel's, BMC's or scheduler's line inside a program's own output

@@ -230,13 +230,13 @@ struct Occurrences {
 
 std::string key_of(const Signal& s, const Subject& subject) {
   return s.event_class +
-         (s.hearsay      ? "/quoted/"
-          : s.stranger   ? "/stranger/"
-          : s.before_job ? "/before/"
-          : s.absent     ? "/absent/"
-          : s.unplaced   ? "/elsewhere/"
-          : s.after_end  ? "/behind/"
-                         : "/") +
+         (s.hearsay                       ? "/quoted/"
+          : s.stranger                    ? "/stranger/"
+          : s.before_job || s.reset_since ? "/before/"
+          : s.absent                      ? "/absent/"
+          : s.unplaced                    ? "/elsewhere/"
+          : s.after_end                   ? "/behind/"
+                                          : "/") +
          std::string(name(subject.kind)) + "/" + subject.id;
 }
 
@@ -376,6 +376,8 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
   if (first.before_job)
     return rule_out(f, confidence::kRuledOutByTime,
                     say(Phrase::of_earlier_run, human_duration(*facts.job_start - *f.end)));
+  if (first.reset_since)
+    return rule_out(f, confidence::kRuledOutByTime, say(Phrase::before_job_began));
   if (first.hearsay) {
     f.hearsay = true;
     return judge_hearsay(witnesses, first, f);
