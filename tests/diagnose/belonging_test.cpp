@@ -106,5 +106,20 @@ TEST_F(Beside, TheSameFaultAtTheEndOfTheJobCounts) {
   EXPECT_EQ(a.targets(SubjectKind::host), (std::vector<std::string>{"node-02"}));
 }
 
+// Nothing dates the job, and the device was set up anew since it showed the fault.
+TEST_F(Beside, AFaultBeforeTheDriverWasLoadedAnewAccusesNobody) {
+  rewrite("job.out",
+          "0: RuntimeError: The NVIDIA driver on your system is too old (found version 12020).\n"
+          "srun: error: gx-06: tasks 16-23: Exited with exit code 1\n");
+  const std::string fault =
+      "[Sun Aug 10 00:12:40 2025] NVRM: Xid (PCI:0000:84:00): 48, pid='<unknown>', name=<unknown>, "
+      "An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer.\n";
+  const std::string loaded =
+      "[Sun Aug 10 09:00:12 2025] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu "
+      "Oct 19 18:56:32 UTC 2023\n";
+  rewrite("dmesg_gx-06.txt", fault + loaded);
+  EXPECT_NE(diagnose().verdict.action, Action::isolate);
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test
