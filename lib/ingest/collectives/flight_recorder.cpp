@@ -19,6 +19,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/collectives/flight_recorder.hpp"
 #include "ingest/engine/lenient_json.hpp"
+#include "ingest/engine/line_numbers.hpp"
 #include "ingest/engine/name_moment.hpp"
 #include "ingest/collectives/pickle.hpp"
 #include "line/header_layout.hpp"
@@ -1140,19 +1141,13 @@ bool sniff_page(const Head& head) {
 
 std::string read_page(std::string_view bytes, const MemberRow& member, Reading& reading) {
   static const re2::RE2 kAsked(R"((\d{1,7}): http://([\w.-]+):\d+/handler/)");
-  std::uint64_t line = 1;
-  std::size_t counted = 0, parts = 0;
-  const auto line_of = [&](std::size_t at) {
-    line +=
-        static_cast<std::uint64_t>(std::ranges::count(bytes.substr(counted, at - counted), '\n'));
-    counted = at;
-    return line;
-  };
+  LineNumbers lines(bytes);
+  std::size_t parts = 0;
   for (std::size_t at = bytes.find(kRankHeading); at < bytes.size();) {
     const std::size_t next = std::min(bytes.find(kRankHeading, at + 1), bytes.size());
     const std::string_view part = bytes.substr(at, next - at);
     const std::string_view heading = part.substr(0, part.find('\n'));
-    const Place place{member.id, line_of(at), at,
+    const Place place{member.id, lines.of(at).number, at,
                       static_cast<std::uint32_t>(std::min<std::size_t>(heading.size(), 4096))};
     std::int64_t number = 0;
     std::string host;
@@ -1168,8 +1163,8 @@ std::string read_page(std::string_view bytes, const MemberRow& member, Reading& 
         !contains(part.substr(0, begin), "Failed to fetch")) {
       const std::size_t from = at + begin + kBegin.size();
       const std::size_t to = end == std::string_view::npos || end < begin ? next : at + end;
-      reason = RecorderDump(bytes, from, std::max(from, to), line_of(from) - 1, Rank(number),
-                            member, reading)
+      reason = RecorderDump(bytes, from, std::max(from, to), lines.of(from).number - 1,
+                            Rank(number), member, reading)
                    .read();
       ++parts;
     }

@@ -7,6 +7,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/job_setting.hpp"
 #include "ingest/engine/lenient_json.hpp"
+#include "ingest/engine/line_numbers.hpp"
 #include "ingest/engine/setting_lines.hpp"
 #include "model/ascii.hpp"
 #include "model/contains.hpp"
@@ -40,7 +41,7 @@ bool sniff_job_config_json(const Head& head) {
 class ConfigWalk {
  public:
   ConfigWalk(string_view bytes, const Tree& tree, const MemberRow& member, Reading& reading)
-      : bytes_(bytes), tree_(tree), member_(member), reading_(reading) {}
+      : bytes_(bytes), tree_(tree), member_(member), reading_(reading), lines_(bytes) {}
 
   void object(const Value& value, const std::string& path, int depth) {
     tree_.each_pair(value, [&](const Value& key, const Value& one) {
@@ -79,12 +80,10 @@ class ConfigWalk {
     // A key without escapes is a view into the text.
     const char* const at = key.text().data();
     const bool inside = at >= bytes_.data() && at < bytes_.data() + bytes_.size();
-    const auto offset = inside ? static_cast<std::size_t>(at - bytes_.data()) : counted_;
-    for (; counted_ < offset; ++counted_) line_ += bytes_[counted_] == '\n';
-    const std::size_t begin = bytes_.rfind('\n', offset) + 1;
-    const std::size_t end = std::min(bytes_.find('\n', offset), bytes_.size());
+    if (inside) offset_ = static_cast<std::size_t>(at - bytes_.data());
+    const auto& [number, begin, end] = lines_.of(offset_);
     reading_.sink.put(
-        ConfigRow{.place = line_place(member_, line_, begin, bytes_.substr(begin, end - begin)),
+        ConfigRow{.place = line_place(member_, number, begin, bytes_.substr(begin, end - begin)),
                   .name = "job." + name,
                   .value = setting->value});
   }
@@ -93,8 +92,8 @@ class ConfigWalk {
   const Tree& tree_;
   const MemberRow& member_;
   Reading& reading_;
-  std::size_t kept_ = 0, counted_ = 0;
-  std::uint64_t line_ = 1;
+  LineNumbers lines_;
+  std::size_t kept_ = 0, offset_ = 0;
 };
 
 std::string read_job_config_json(string_view bytes, const MemberRow& member, Reading& reading) {

@@ -10,6 +10,7 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/lenient_json.hpp"
+#include "ingest/engine/line_numbers.hpp"
 #include "ingest/engine/rate_book.hpp"
 #include "ingest/training/number_rows.hpp"
 #include "line/digit.hpp"
@@ -276,8 +277,7 @@ std::string read_number_document(std::string_view bytes, const MemberRow& member
   const std::size_t before = list.empty() ? 0 : 1;
   read_lenient_json(list.empty() ? bytes : std::string_view(list), tree);
   const std::string name = file_stem(member.path);
-  std::uint64_t line = 1;
-  std::size_t counted = 0, line_end = 0;
+  LineNumbers lines(bytes);
   const RecordTables tables(tree, name);
   for (const std::vector<NumberRecord>& table : tables.found()) {
     std::vector<std::string_view> names;
@@ -288,10 +288,9 @@ std::string read_number_document(std::string_view bytes, const MemberRow& member
     NumberRows rows(name, "");
     for (const NumberRecord& record : table) {
       const std::size_t offset = std::min(record.offset - before, bytes.size());
-      for (; counted < offset; ++counted) line += bytes[counted] == '\n';
-      if (line_end <= offset) line_end = std::min(bytes.find('\n', offset), bytes.size());
-      const std::size_t end = std::max(line_end, offset);
-      const Place place{member.id, line, offset, static_cast<std::uint32_t>(end - offset)};
+      const LineNumbers::Found& line = lines.of(offset);
+      const Place place{member.id, line.number, offset,
+                        static_cast<std::uint32_t>(line.end - offset)};
       if (!rows.begun()) rows.header(names, false, place, reading);
       std::vector<std::string_view> cells(names.size());
       for (const RecordCell& cell : record.cells)

@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "ingest/engine/document.hpp"
+#include "ingest/engine/line_numbers.hpp"
 #include "ingest/training/gpu_trace.hpp"
 #include "model/json_cursor.hpp"
 #include "model/number.hpp"
@@ -152,24 +153,6 @@ bool sniff_trace(const Head& head) {
           head.has("\"distributedInfo\""));
 }
 
-// Lines of offsets; those that grow are found fast, and most do.
-class Lines {
- public:
-  explicit Lines(std::string_view bytes) : bytes_(bytes) {}
-  std::uint64_t of(std::size_t offset) {
-    if (offset < counted_) counted_ = 0, line_ = 1;
-    line_ += static_cast<std::uint64_t>(
-        std::ranges::count(bytes_.substr(counted_, offset - counted_), '\n'));
-    counted_ = offset;
-    return line_;
-  }
-
- private:
-  std::string_view bytes_;
-  std::size_t counted_ = 0;
-  std::uint64_t line_ = 1;
-};
-
 std::string read_trace(std::string_view bytes, const MemberRow& member, Reading& reading) {
   TorchTrace trace(bytes);
   if (!trace.read()) {
@@ -181,9 +164,9 @@ std::string read_trace(std::string_view bytes, const MemberRow& member, Reading&
   SeriesRow key;
   key.rank = trace.rank;
   key.host = host_of_name(reading.path.empty() ? member.path : reading.path);
-  Lines lines(bytes);
+  LineNumbers lines(bytes);
   const auto place = [&](std::size_t offset) {
-    return Place{member.id, lines.of(offset), offset, 0};
+    return Place{member.id, lines.of(offset).number, offset, 0};
   };
   switch (trace.gpu.write(std::move(key), trace.base, place, reading)) {
     case GpuTrace::Written::no_step: return "torch_trace.no_step";
