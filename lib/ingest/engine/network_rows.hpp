@@ -47,6 +47,17 @@ bool every_line_fits(const Head& head, auto fits) {
   return any && all;
 }
 
+// Cells between which stand two blanks or more, where single ones belong to a name.
+inline std::vector<std::string_view> wide_cells_of(std::string_view line) {
+  std::vector<std::string_view> out;
+  while (!(line = trimmed(line)).empty()) {
+    const std::size_t end = std::min(line.find("  "), line.size());
+    out.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+  return out;
+}
+
 // Cells of a line of a small table: between commas where it has some, which may be empty, else
 // between blanks, tabs, semicolons or bars.
 inline std::vector<std::string_view> cells_of(std::string_view line) {

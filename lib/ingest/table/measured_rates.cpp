@@ -82,13 +82,8 @@ Cells rate_cells(std::string_view line) {
 
 // "GEMM TFLOPS   H2D GB/s": by two blanks, where one belongs to a name; else nothing.
 Cells wide_cells(std::string_view line) {
-  Cells out;
-  if (line.find_first_of("\t,;|") != line.npos) return out;
-  while (!(line = trimmed(line)).empty()) {
-    const std::size_t end = std::min(line.find("  "), line.size());
-    out.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
+  if (line.find_first_of("\t,;|") != line.npos) return {};
+  Cells out = wide_cells_of(line);
   return out.size() > 1 ? out : Cells();
 }
 

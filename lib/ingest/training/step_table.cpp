@@ -80,15 +80,8 @@ std::vector<std::string_view> cells_of(std::string_view line, char separator) {
 
 // The names in a heading: by two blanks, where a name has one and the rows have as many cells.
 std::vector<std::string_view> names_of(std::string_view header, char separator, std::size_t cells) {
-  std::vector<std::string_view> out;
-  if (separator == ' ' && count_cells(header, ' ') != cells) {
-    for (std::string_view rest = trimmed(header); !rest.empty(); rest = trimmed(rest)) {
-      const std::size_t end = std::min(rest.find("  "), rest.size());
-      out.push_back(rest.substr(0, end));
-      rest.remove_prefix(end);
-    }
-    if (out.size() == cells) return out;
-  }
+  if (separator == ' ' && count_cells(header, ' ') != cells)
+    if (std::vector<std::string_view> out = wide_cells_of(header); out.size() == cells) return out;
   return cells_of(header, separator);
 }
 
@@ -142,21 +135,22 @@ bool tells_in_words(std::string_view column) {
       std::string_view(lower(column)));
 }
 
-// Whether the first rows have as many cells as the header: those of most heads have not.
-std::size_t width_of(std::string_view rows, std::string_view header, char separator) {
-  std::size_t out = 0;
+// The names in a heading above these rows.
+std::vector<std::string_view> names_above(std::string_view rows, std::string_view header,
+                                          char separator) {
+  std::size_t cells = 0;
   each_text_line(rows, [&](std::string_view line, std::uint64_t, std::size_t) {
     if (line.empty() || line == header) return true;
-    out = count_cells(line, separator);
+    cells = count_cells(line, separator);
     return false;
   });
-  return names_of(header, separator, out).size();
+  return names_of(header, separator, cells);
 }
-bool as_wide(std::string_view rows, std::string_view header, int percent, std::size_t fewest) {
+
+// Whether the first rows have as many cells as the header: those of most heads have not.
+bool as_wide(std::string_view rows, std::string_view header, char separator, std::size_t width,
+             int percent) {
   constexpr std::int64_t kLookedAt = 16;
-  const char separator = step_separator(header);
-  const std::size_t width = width_of(rows, header, separator);
-  if (separator == ' ' && width < fewest) return false;
   ShareOfLines share(rows, percent, kLookedAt);
   bool first = true;
   each_text_line(rows, [&](std::string_view line, std::uint64_t, std::size_t offset) {
@@ -189,11 +183,12 @@ bool sniff_step_table(const Head& head) {
   }
   const int percent = named ? 60 : 90;
   const std::size_t fewest = named ? 2 : 3;
-  if (!as_wide(rest, header, percent, fewest)) return false;
   const char separator = step_separator(header);
-  const NumberColumns layout =
-      number_columns(names_of(header, separator, width_of(rest, header, separator)), base,
-                     separator == '|' || separator == ' ');
+  const std::vector<std::string_view> names = names_above(rest, header, separator);
+  if ((separator == ' ' && names.size() < fewest) ||
+      !as_wide(rest, header, separator, names.size(), percent))
+    return false;
+  const NumberColumns layout = number_columns(names, base, separator == '|' || separator == ' ');
   const bool once = !layout.step && !layout.time;
   if (layout.columns.size() < fewest || (once && !layout.owner && !layout.named_by_file) ||
       of_nvidia_smi(header, layout) || (separator == ' ' && !known_columns(layout)))
