@@ -19,11 +19,8 @@ double seconds_of(Nanoseconds ns) { return static_cast<double>(ns) / 1e9; }
 // The usual excess of the distance between the steps around a save over the usual step.
 void measure_saves(const diagnose::Pace& pace, MeasuredJob& out) {
   const analyze::JobSteps& steps = pace.steps;
-  std::vector<double> ms;
-  for (const double one : steps.ms)
-    if (std::isfinite(one) && one > 0) ms.push_back(one);
-  if (ms.empty()) return;
-  const double usual = median_of(std::move(ms)) / 1e3;
+  const double usual = analyze::usual_step_ms(steps) / 1e3;
+  if (std::isnan(usual)) return;
   out.step = usual;
   std::vector<double> stalls, apart;
   std::size_t before = steps.size();
@@ -55,10 +52,11 @@ void measure_restarts(const PlanIncident& incident, const diagnose::Pace& pace, 
       analyze::restart_parts(facts, pace.steps, incident.db.start_marks(), pace.loads);
   for (const analyze::Interruption& i : analyze::interruptions(facts, pace.steps, starts))
     if (i.located && i.restarted) requeues.push_back(seconds_of(*i.restarted - *i.located));
-  out.restarts = restarts.size();
-  out.requeues = requeues.size();
-  if (!restarts.empty()) out.restart = median_of(std::move(restarts));
-  if (!requeues.empty()) out.requeue = median_of(std::move(requeues));
+  if (!restarts.empty()) out.restart = median_of(restarts);
+  if (!requeues.empty())
+    out.new_start = {median_of(requeues), requeues.size(), true};
+  else if (out.restart)
+    out.new_start = {*out.restart, restarts.size(), false};
   for (auto start = starts.rbegin(); start != starts.rend() && !out.regroup; ++start)
     for (const analyze::StartPart& part : start->parts)
       if (part.took && (part.name == "rendezvous" || part.name == "nccl"))

@@ -202,12 +202,14 @@ Result<std::vector<plan::SlowInterval>> given_intervals(const PlanInput& input) 
   return intervals;
 }
 
-// What the strategies cost this job, as far as its logs tell: new micro-batches begin with the next
-// step; a new topology makes new communicators, and its state stays in memory (GREYHOUND figure
-// 19); a restart is a save and what follows the decision to start anew.
+// What the strategies without a given price cost this job, as far as its logs tell: new
+// micro-batches begin with the next step; a new topology makes new communicators, and its state
+// stays in memory (GREYHOUND figure 19); a restart is a save and what follows the decision to start
+// anew.
 void measure_prices(const MeasuredJob& job, std::vector<PricedStrategy>& out,
                     std::vector<std::string>& notes) {
   const auto take = [&](std::size_t which, double seconds, std::string how) {
+    if (out[which].source == "given") return;
     out[which].strategy.cost_ms = seconds * 1000;
     out[which].source = "incident";
     notes.push_back(fmt::format("price of {}: {}", out[which].strategy.name, how));
@@ -217,16 +219,15 @@ void measure_prices(const MeasuredJob& job, std::vector<PricedStrategy>& out,
     take(1, *job.regroup + *job.step,
          fmt::format("{} for rendezvous and communicators of its last start, and a step",
                      time(*job.regroup * 1000)));
-  const std::optional<double>& restart = job.requeue ? job.requeue : job.restart;
-  if (!restart) return;
-  const std::size_t count = job.requeue ? job.requeues : job.restarts;
-  take(2, job.stall.value_or(0) + *restart,
+  if (!job.new_start) return;
+  const auto& [took, count, from_decision] = *job.new_start;
+  take(2, job.stall.value_or(0) + took,
        fmt::format("{}{} {} ({} restart{})",
                    job.stall ? fmt::format("a save of {}, and ", time(*job.stall * 1000)) : "",
-                   time(*restart * 1000),
-                   job.requeue ? "from the decision to start anew to the first step"
-                               : "from the last step to the first of the next run, detection "
-                                 "included",
+                   time(took * 1000),
+                   from_decision ? "from the decision to start anew to the first step"
+                                 : "from the last step to the first of the next run, detection "
+                                   "included",
                    count, count == 1 ? "" : "s"));
 }
 
@@ -239,24 +240,19 @@ Result<std::vector<PricedStrategy>> priced_strategies(const PlanInput& input,
   for (plan::Strategy& one : plan::default_strategies()) out.push_back({std::move(one)});
   static constexpr const char* kCosts[] = {"microbatch-cost-ms", "topology-cost-ms",
                                            "restart-cost-ms"};
-  std::vector<std::string> told;
-  if (job) measure_prices(*job, out, told);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (!input.has(kCosts[i])) continue;
     CULPRIT_CHECK(input.set(kCosts[i], out[i].strategy.cost_ms, 0, kMostMs));
     out[i].source = "given";
-    std::erase_if(told, [&](const std::string& note) {
-      return note.starts_with("price of " + out[i].strategy.name + ":");
-    });
   }
+  if (job) measure_prices(*job, out, notes);
   if (helps && !input.has("microbatch-helps")) {
     out[0].strategy.helps_computation = *helps;
-    told.push_back(
+    notes.push_back(
         fmt::format("micro-batches remove {:.0f} % of slow computation: the best "
                     "distribution over its groups, with {} for each group and stage",
                     100 * *helps, kAssumedMicrobatches));
   }
-  notes.insert(notes.end(), told.begin(), told.end());
   CULPRIT_CHECK(input.set("microbatch-helps", out[0].strategy.helps_computation, 0, 1));
   CULPRIT_CHECK(input.set("topology-helps", out[1].strategy.helps_computation, 0, 1));
   CULPRIT_CHECK(input.set("topology-helps", out[1].strategy.helps_communication, 0, 1));

@@ -139,13 +139,12 @@ Result<KnownFailures> known_failures(const PlanInput& input, const Arguments& ar
     const MeasuredJob job = measured_job(incident);
     out.times = failures_of(job, out.end);
     out.known = !job.trace.runs.empty();
-    const std::size_t count = job.requeue ? job.requeues : job.restarts;
-    if (const auto& took = job.requeue ? job.requeue : job.restart;
-        took && !input.has("requeue-s")) {
-      answer.params.requeue = *took;
+    if (job.new_start && !input.has("requeue-s")) {
+      const auto& [took, count, from_decision] = *job.new_start;
+      answer.params.requeue = took;
       answer.notes.push_back(fmt::format(
           "a requeue is taken to last as long as the restarts of this job, {} ({} of them{})",
-          duration(*took), count, job.requeue ? "" : ", detection of the failure included"));
+          duration(took), count, from_decision ? "" : ", detection of the failure included"));
     }
     answer.gpus = std::max<std::int64_t>(incident.resolved.facts.world_size, 0);
   }

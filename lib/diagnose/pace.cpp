@@ -442,17 +442,20 @@ std::vector<analyze::PartSeries> loads_of(const store::Database& db, const analy
 // Whom the program named as its slowest, when and where.
 struct NamedLines {
   std::vector<analyze::NamedAt> names;
-  std::vector<Evidence> places;
+  std::vector<Place> places;
 
   // Whom it names within these steps, and two of the lines, where no rank's own numbers say who.
-  void tell(std::int64_t first, std::int64_t last, analyze::OwnWork& own) const {
+  void tell(const analyze::Facts& facts, std::int64_t first, std::int64_t last,
+            analyze::OwnWork& own) const {
     constexpr std::size_t kCited = 2;
     own.named = analyze::named_slowest(names, first, last);
     if (!own.named || !own.parts.ranks.empty()) return;
     for (std::size_t i = 0; i < names.size() && own.evidence.size() < kCited; ++i)
-      if (names[i].rank == own.named->rank && names[i].iteration >= first &&
-          names[i].iteration <= last)
-        own.evidence.push_back(places[i]);
+      if (const auto& [step, rank] = names[i];
+          rank == own.named->rank && step >= first && step <= last) {
+        own.evidence.push_back(facts.evidence(places[i], std::string(kSlowestRank)));
+        own.evidence.back().reading = fmt::format("rank {} in step {}", number_of(rank), step);
+      }
   }
 };
 NamedLines names_of(const store::Database& db, const analyze::Facts& facts,
@@ -465,9 +468,7 @@ NamedLines names_of(const store::Database& db, const analyze::Facts& facts,
     for (std::size_t i = 0; i < points.size(); ++i)
       if (const std::int64_t step = clock.step_of(points, i, offset); step != kNoValue) {
         out.names.push_back({step, Rank(static_cast<std::int64_t>(points.values[i]))});
-        out.places.push_back(
-            facts.evidence(analyze::place_of_sample(s, points, i), std::string(kSlowestRank)));
-        out.places.back().reading = fmt::format("rank {} in step {}", points.values[i], step);
+        out.places.push_back(analyze::place_of_sample(s, points, i));
       }
   }
   return out;
@@ -556,7 +557,7 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
     for (const Rank rank : own.parts.ranks)
       if (own.evidence.size() < 4)
         tell_places(db, facts, tellers, clock, rank, own.parts.part, first, last, own.evidence);
-    named.tell(first, last, own);
+    named.tell(facts, first, last, own);
     out.parts.push_back(std::move(own));
   }
   out.iterations = std::move(iterations);
@@ -666,25 +667,24 @@ struct Throughput {
   std::vector<double> before, inside;
 };
 
-bool names_any(const SeriesRow& s, std::initializer_list<std::string_view> words) {
+// A throughput of one GPU: that of the whole job follows how many there are. What a step is given
+// to do: cumulative counts tell of the whole run.
+enum class WorkFigure { throughput, batch, length };
+
+std::optional<WorkFigure> work_figure(const SeriesRow& s) {
   const std::string name = lower(s.name);
-  return std::ranges::any_of(words, [&](std::string_view word) { return contains(name, word); });
-}
-
-// Of one GPU: of the whole job it follows how many there are.
-bool tells_throughput(const SeriesRow& s) {
+  const auto has = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::any_of(words, [&](std::string_view word) { return contains(name, word); });
+  };
+  if (has({"batch size", "batch_size", "batch-size"})) return WorkFigure::batch;
+  if (has({"seq_len", "seqlen", "seq len", "sequence length", "sequence_length", "seq_length"}))
+    return WorkFigure::length;
+  if (has({"flop", "mfu", "tok/s/gpu", "tokens/s/gpu", "tokens_per_gpu", "tgs"}))
+    return WorkFigure::throughput;
   const auto known = rules::Catalogue::built_in().find(s.name);
-  return (known && (known->metric->name == "throughput_per_gpu" || known->metric->name == "mfu")) ||
-         names_any(s, {"flop", "mfu", "tok/s/gpu", "tokens/s/gpu", "tokens_per_gpu", "tgs"});
-}
-
-// What a step is given to do; cumulative counts tell of the whole run.
-bool tells_batch(const SeriesRow& s) {
-  return names_any(s, {"batch size", "batch_size", "batch-size"});
-}
-bool tells_length(const SeriesRow& s) {
-  return names_any(
-      s, {"seq_len", "seqlen", "seq len", "sequence length", "sequence_length", "seq_length"});
+  return known && (known->metric->name == "throughput_per_gpu" || known->metric->name == "mfu")
+             ? std::optional(WorkFigure::throughput)
+             : std::nullopt;
 }
 
 double ratio_of(const Throughput& figure) {
@@ -706,24 +706,19 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
   constexpr std::size_t kFewestValues = 5;
   constexpr double kAsHigh = 0.95, kMore = 1.1;
   if (slow.empty()) return;
-  enum Kind { throughput, batch, length };
   struct Figure {
     const SeriesRow* row;
-    Kind kind;
+    WorkFigure kind;
     SeriesPoints points;
   };
   std::vector<Figure> figures;
-  for (const SeriesRow& s : facts.series) {
-    if (!facts.counts(facts.member(s.member))) continue;
-    if (tells_batch(s) || tells_length(s))
-      figures.push_back({&s, tells_batch(s) ? batch : length, db.points(s.id)});
-    else if (tells_throughput(s))
-      figures.push_back({&s, throughput, db.points(s.id)});
-  }
+  for (const SeriesRow& s : facts.series)
+    if (facts.counts(facts.member(s.member)))
+      if (const auto kind = work_figure(s)) figures.push_back({&s, *kind, db.points(s.id)});
   for (Finding& f : slow) {
     auto* stretch = std::get_if<SlowFacts>(&f.facts);
     if (stretch == nullptr || f.subject.kind != SubjectKind::job) continue;
-    std::map<std::pair<Kind, std::string>, Throughput> told;  // by name: of all runs
+    std::map<std::pair<WorkFigure, std::string>, Throughput> told;  // by name: of all runs
     // Of steps that grow all the time those of the first tenth are what the others are held
     // against.
     const std::int64_t begin = stretch->grows > 0
@@ -746,9 +741,9 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
     bool as_high = false, lower = false;
     for (const auto& [name, figure] : told) {
       const double ratio = ratio_of(figure);
-      if (name.first == batch) of_batch = std::max(of_batch, ratio);
-      if (name.first == length) of_length = std::max(of_length, ratio);
-      if (name.first == throughput) (ratio >= kAsHigh ? as_high : lower) = true;
+      if (name.first == WorkFigure::batch) of_batch = std::max(of_batch, ratio);
+      if (name.first == WorkFigure::length) of_length = std::max(of_length, ratio);
+      if (name.first == WorkFigure::throughput) (ratio >= kAsHigh ? as_high : lower) = true;
     }
     // A throughput that stays where a step has no more to do is no measurement.
     const bool unsized = of_batch == 0 && of_length == 0;

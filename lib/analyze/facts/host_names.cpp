@@ -92,17 +92,26 @@ void HostNames::learn_addresses_in_names() {
     if (hosts.size() == 1) learn_address(address, Host(*hosts.begin()));
 }
 
+namespace {
+
+// "cn-110" in its stem and number, "10.40.3.10" in its network and the last part; nothing without
+// both, or where the number is too long to count machines.
+std::optional<std::pair<std::string, std::int64_t>> stem_and_number(const std::string& name) {
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  if (digits == 0 || digits == name.size() || name.size() - digits > 6) return std::nullopt;
+  return std::pair(name.substr(0, digits), std::strtoll(name.c_str() + digits, nullptr, 10));
+}
+
+}  // namespace
+
 void HostNames::learn_addresses_by_number(const std::set<std::string>& addresses) {
   constexpr std::size_t kFewest = 4;
   using Numbered = std::map<std::int64_t, std::string>;
   std::map<std::string, Numbered> machines, networks;  // by what stands before the number
   std::set<std::string> twice;                         // "n7" and "n07"
   const auto number = [&](const std::string& name, std::map<std::string, Numbered>& out) {
-    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-    if (digits == 0 || digits == name.size() || name.size() - digits > 6) return;
-    const std::string stem = name.substr(0, digits);
-    if (!out[stem].emplace(std::strtoll(name.c_str() + digits, nullptr, 10), name).second)
-      twice.insert(stem);
+    if (const auto parts = stem_and_number(name))
+      if (!out[parts->first].emplace(parts->second, name).second) twice.insert(parts->first);
   };
   for (const auto& [name, domains] : domains_)
     if (!is_address(Host(name))) number(name, machines);
@@ -123,11 +132,6 @@ void HostNames::learn_addresses_by_number(const std::set<std::string>& addresses
 
 void HostNames::learn_addresses_as_others(const std::set<std::string>& addresses) {
   constexpr std::size_t kFewest = 4;
-  const auto cut = [](const std::string& name) -> std::pair<std::string, std::int64_t> {
-    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-    if (digits == 0 || digits == name.size() || name.size() - digits > 6) return {};
-    return {name.substr(0, digits), std::strtoll(name.c_str() + digits, nullptr, 10)};
-  };
   // By the stem of the names and the network: how far apart both numbers are; with two distances
   // neither says anything.
   struct Distance {
@@ -139,24 +143,25 @@ void HostNames::learn_addresses_as_others(const std::set<std::string>& addresses
   std::set<std::string> placed;
   for (const auto& [address, host] : address_) {
     placed.insert(host);
-    const auto [network, octet] = cut(address);
-    const auto [stem, number] = cut(host);
-    if (!is_address(Host(address)) || network.empty() || stem.empty()) continue;
-    Distance& of = found[{network, stem}];
-    of.alike = of.alike && (of.pairs == 0 || of.apart == octet - number);
-    of.apart = octet - number;
+    const auto place = stem_and_number(address), machine = stem_and_number(host);
+    if (!is_address(Host(address)) || !place || !machine) continue;
+    const std::int64_t apart = place->second - machine->second;
+    Distance& of = found[{place->first, machine->first}];
+    of.alike = of.alike && (of.pairs == 0 || of.apart == apart);
+    of.apart = apart;
     ++of.pairs;
   }
   std::map<std::string, std::string> learnt;
   for (const std::string& address : addresses) {
-    if (address_.count(address) > 0) continue;
-    const auto [network, octet] = cut(address);
+    const auto place = address_.count(address) > 0 ? std::nullopt : stem_and_number(address);
+    if (!place) continue;
     std::size_t fits = 0;
     for (const auto& [name, domains] : domains_) {
-      const auto [stem, number] = cut(name);
-      const auto of = found.find({network, stem});
+      const auto machine = stem_and_number(name);
+      if (!machine || placed.count(name) > 0) continue;
+      const auto of = found.find({place->first, machine->first});
       if (of == found.end() || !of->second.alike || of->second.pairs < kFewest ||
-          placed.count(name) > 0 || octet - number != of->second.apart)
+          place->second - machine->second != of->second.apart)
         continue;
       learnt[address] = name;
       ++fits;

@@ -16,13 +16,6 @@ constexpr double kLeastPauseMs = 10'000, kTimesStep = 3;  // what is no jitter
 constexpr double kGoodPart = 0.2, kLeastTotalMs = 180'000;
 constexpr std::size_t kFewestSteps = 20;
 
-double usual_step(const JobSteps& steps) {
-  std::vector<double> ms;
-  for (const double one : steps.ms)
-    if (one > 0) ms.push_back(one);
-  return ms.empty() ? 0 : median_of(std::move(ms));
-}
-
 }  // namespace
 
 std::optional<BetweenSteps> between_steps(const JobSteps& steps,
@@ -31,7 +24,7 @@ std::optional<BetweenSteps> between_steps(const JobSteps& steps,
     return std::nullopt;
   // Distances of lines hold the pauses; a step takes the middle one, and saves alone are told
   // apart.
-  const double usual = steps.from_times ? usual_step(steps) : 0;
+  const double usual = steps.from_times ? usual_step_ms(steps) : 0;
   if (steps.from_times && !(usual > 0)) return std::nullopt;
   std::set<std::size_t> saved;  // rows behind which a checkpoint was written
   for (const JobCheckpoint& c : checkpoints)

@@ -37,6 +37,13 @@ double middle(const JobSteps& steps, const std::vector<std::size_t>& rows, std::
   return median_of(std::move(out));
 }
 
+// Whether the steps from this row on are short against those before it. The lowest of a fall is
+// found once: the rows before it are those of the piece.
+bool falls(const JobSteps& steps, const std::vector<std::size_t>& rows, std::size_t i) {
+  const double limit = kFallsTo * middle(steps, rows, i - kRowsBeside, i);
+  return steps.ms[rows[i]] < limit && middle(steps, rows, i, i + kRowsBeside) < limit;
+}
+
 std::vector<Piece> pieces_of(const JobSteps& steps) {
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < steps.size(); ++i)
@@ -44,12 +51,9 @@ std::vector<Piece> pieces_of(const JobSteps& steps) {
   std::vector<Piece> out(1);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool again = i > 0 && steps.attempt[rows[i]] != steps.attempt[rows[i - 1]];
-    // The lowest of a fall is found once: the rows before it are those of the piece.
-    const bool falls = out.back().rows.size() >= kRowsBeside && i + kRowsBeside <= rows.size() &&
-                       middle(steps, rows, i, i + kRowsBeside) <
-                           kFallsTo * middle(steps, rows, i - kRowsBeside, i) &&
-                       steps.ms[rows[i]] < kFallsTo * middle(steps, rows, i - kRowsBeside, i);
-    if (again || falls) out.emplace_back();
+    if (again || (out.back().rows.size() >= kRowsBeside && i + kRowsBeside <= rows.size() &&
+                  falls(steps, rows, i)))
+      out.emplace_back();
     out.back().rows.push_back(rows[i]);
   }
   return out;

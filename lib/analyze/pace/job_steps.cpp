@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analyze/facts/path_facts.hpp"
+#include "model/median.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -284,6 +285,13 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
   else
     times_from_durations(facts, out);
   return out;
+}
+
+double usual_step_ms(const JobSteps& steps) {
+  std::vector<double> ms;
+  for (const double one : steps.ms)
+    if (std::isfinite(one) && one > 0) ms.push_back(one);
+  return median_of(std::move(ms));
 }
 
 }  // namespace culprit::analyze

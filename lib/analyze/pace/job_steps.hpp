@@ -30,6 +30,9 @@ struct JobSteps {
   std::size_t size() const { return iteration.size(); }
 };
 
+// The median of the durations that are known, in milliseconds; NaN where none is.
+double usual_step_ms(const JobSteps& steps);
+
 // Which members to read: the log that reports most steps, and logs of other times beside it. In the
 // order of time.
 std::vector<MemberId> step_logs(const Facts& facts);
