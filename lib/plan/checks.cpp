@@ -1,7 +1,5 @@
 #include "plan/checks.hpp"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "model/contains.hpp"
@@ -265,12 +263,7 @@ void several_hosts(Checklist& c, const char* phase, const char* minutes, const c
 Result<std::vector<CheckStep>> plan_checks(const std::vector<std::string>& hosts,
                                            const CheckParams& params) {
   if (hosts.empty()) return usage_error("there are no hosts to check");
-  std::set<std::string> seen;
-  for (const std::string& host : hosts) {
-    if (host.empty() || host.front() == '-')
-      return usage_error(fmt::format("'{}' is not a host name", host));
-    if (!seen.insert(host).second) return usage_error(fmt::format("host {} is named twice", host));
-  }
+  CULPRIT_CHECK(check_hosts(hosts));
   if (!contains(params.via, "{host}"))
     return usage_error("the way to a host does not say which host")
         .hint("such as 'ssh {host}' or 'srun -w {host} -N1'");

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
+#include "model/ascii.hpp"
 #include "model/median.hpp"
 #include "model/shell.hpp"
 #include "model/sort.hpp"
@@ -25,19 +25,12 @@ struct Repeats {
 
 // A word that needs no quotes in a shell.
 bool plain_word(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return alnum(c) || c == '_'; });
 }
 
 Result<> check(const std::vector<std::string>& hosts, const GemmParams& p) {
   if (hosts.empty()) return usage_error("there are no hosts to test");
-  std::set<std::string> seen;
-  for (const std::string& host : hosts) {
-    if (host.empty() || host.front() == '-')
-      return usage_error(fmt::format("'{}' is not a host name", host));
-    if (!seen.insert(host).second) return usage_error(fmt::format("host {} is named twice", host));
-  }
+  CULPRIT_CHECK(check_hosts(hosts));
   for (const std::string& type : p.types)
     if (!plain_word(type))
       return usage_error(fmt::format("'{}' is not a number format", type))

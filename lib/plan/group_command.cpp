@@ -114,6 +114,16 @@ Result<std::string> fill_template(std::string_view text, const GroupRun& run) {
   return fill_words(text, values);
 }
 
+Result<> check_hosts(std::span<const std::string> hosts) {
+  std::set<std::string> seen;
+  for (const std::string& host : hosts) {
+    if (host.empty() || host.front() == '-')
+      return usage_error(fmt::format("'{}' is not a host name", host));
+    if (!seen.insert(host).second) return usage_error(fmt::format("host {} is named twice", host));
+  }
+  return {};
+}
+
 Result<std::string> slurm_script(std::string_view text, std::span<const GroupRun> runs,
                                  std::int64_t repeats, double minutes) {
   std::vector<std::string> all;

@@ -32,6 +32,9 @@ inline constexpr std::string_view kSlurmTemplate =
     "--rdzv-endpoint={first}:29500 "
     "train.py --tensor-model-parallel-size {tp} --pipeline-model-parallel-size {pp}";
 
+// Errors (usage): a name that a shell takes for an option, or none; a host twice.
+Result<> check_hosts(std::span<const std::string> hosts);
+
 // Words in braces by their values, which are put in as they stand.
 // Errors (usage): a placeholder that is none, a brace without its partner.
 Result<std::string> fill_words(std::string_view text,
