@@ -30,12 +30,12 @@ inline constexpr std::int64_t kUnknownSequence = -2;
 inline constexpr std::int64_t kNoSequence = -1;
 inline constexpr Rank kUnknownRank{kUnknownSequence};
 
-// A process group or communicator. The same name can stand for different ranks: (name, ranks) is
-// the key. The name "" with a description is a group that a log speaks of without naming it.
-// Counters of several communicators in one sum, which do not compare between ranks: its
-// description.
+// The description of a group whose counters are sums over several communicators, which do not
+// compare between ranks.
 inline constexpr std::string_view kSumOfCommunicators = "sum of communicators";
 
+// A process group or communicator. The same name can stand for different ranks: (name, ranks) is
+// the key. The name "" with a description is a group that a log speaks of without naming it.
 struct GroupRow {
   std::string name;  // of torch ("43"), commId, "0x55d0c0de8000@31446" for a pointer of one process
   std::string description;  // TENSOR_MODEL_PARALLEL_GROUP, default_pg, mesh_dp_shard ...
