@@ -4,8 +4,7 @@
 // bytes; a second reading, with blocks cut elsewhere, gives the same rows.
 #include <algorithm>
 
-#include "any_rows.hpp"
-#include "ingest/engine/document.hpp"
+#include "any_document.hpp"
 #include "ingest/engine/record_text.hpp"
 
 namespace {
@@ -14,32 +13,12 @@ using namespace culprit;
 using test::AnyRows;
 using test::hold;
 
-const rules::RulePack& pack() {
-  static const rules::RulePack the = [] {
-    auto compiled = rules::RulePack::compile({});
-    if (!compiled) std::exit(70);
-    return std::move(compiled).value();
-  }();
-  return the;
-}
-
-std::string read_document(const ingest::Document& document, const ingest::Head& head) {
-  AnyRows rows(head.bytes.size());
-  MemberRow member;
-  member.id = 1;
-  member.path = head.path;
-  ingest::Reading reading{rows, pack(), "", {}, {}, member.path};
-  const std::string reason = document.read(head.bytes, member, reading);
-  for (const auto& kept : reading.kept) kept->finish(reading);
-  hold(reason.size() < 200 && reason.find('\n') == std::string::npos, "the code of a reject");
-  return rows.log + reason;
-}
-
 std::string read_records(const ingest::RecordText& records, const ingest::Head& head,
                          std::size_t cut) {
   AnyRows rows(head.bytes.size());
   ingest::RecordTextReader reader(
-      records.make(head), ingest::Reading{rows, pack(), "data", {}, {}, std::string(head.path)}, 1);
+      records.make(head),
+      ingest::Reading{rows, test::no_rules(), "data", {}, {}, std::string(head.path)}, 1);
   for (std::size_t at = 0; at < head.bytes.size(); at += cut)
     reader.block(head.bytes.substr(at, cut));
   reader.finish();
@@ -60,8 +39,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ingest::Head head{path, input.substr(std::min(line + 1, size)), true};
   static_cast<void>(ingest::detect(head));
   for (const ingest::Document* document : ingest::documents())
-    if (document->name == name && head.bytes.size() <= document->max_bytes)
-      hold(read_document(*document, head) == read_document(*document, head), "the same rows");
+    if (document->name == name && head.bytes.size() <= document->max_bytes) {
+      const auto rows = [&] { return test::read_document(*document, head.path, head.bytes); };
+      hold(rows() == rows(), "the same rows");
+    }
   for (const ingest::RecordText* records : ingest::record_texts())
     if (records->name == name)
       hold(read_records(*records, head, head.bytes.size() + 1) == read_records(*records, head, 7),

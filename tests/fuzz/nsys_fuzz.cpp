@@ -3,24 +3,13 @@
 // own checks. Nothing may crash, two readings give the same rows, and the bytes stay as they are.
 #include <sqlite3.h>
 
-#include "any_rows.hpp"
-#include "ingest/engine/document.hpp"
+#include "any_document.hpp"
 #include "tests/support/nsys_tables.hpp"
 
 namespace {
 
 using namespace culprit;
-using test::AnyRows;
 using test::hold;
-
-const rules::RulePack& pack() {
-  static const rules::RulePack the = [] {
-    auto compiled = rules::RulePack::compile({});
-    if (!compiled) std::exit(70);
-    return std::move(compiled).value();
-  }();
-  return the;
-}
 
 const ingest::Document& reader() {
   for (const ingest::Document* document : ingest::documents())
@@ -29,15 +18,7 @@ const ingest::Document& reader() {
 }
 
 std::string read_export(std::string_view bytes) {
-  AnyRows rows(bytes.size());
-  MemberRow member;
-  member.id = 1;
-  member.path = "rank_3.sqlite";
-  ingest::Reading reading{rows, pack(), "", {}, {}, member.path};
-  const std::string reason = reader().read(bytes, member, reading);
-  for (const auto& kept : reading.kept) kept->finish(reading);
-  hold(reason.size() < 200 && reason.find('\n') == std::string::npos, "the code of a reject");
-  return rows.log + reason;
+  return test::read_document(reader(), "rank_3.sqlite", bytes);
 }
 
 // Of the input nothing leaves memory, and a query without end has one.
