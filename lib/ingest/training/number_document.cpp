@@ -181,8 +181,11 @@ class RecordTables {
     std::vector<NumberRecord> records;
     std::string_view whose;
     bool all = true;
+    // Bare numbers are ranks where they begin at nought or the name says so; others are steps.
+    bool ranks = mentions(key, "rank") || mentions(base_, "rank");
     tree_.each_pair(object, [&](const Value& name, const Value& member) {
       const std::string_view owner = owner_named(name.text());
+      ranks = ranks || owner == "host" || name.text() == "0" || !line::digit(name.text().front());
       all = !owner.empty() && (whose.empty() || owner == whose) &&
             (member.is_dict() || is_number(member));
       if (!all) return false;
@@ -198,7 +201,7 @@ class RecordTables {
       records.push_back(std::move(record));
       return true;
     });
-    return all && keep(std::move(records));
+    return all && ranks && keep(std::move(records));
   }
 
   // {"rank_compute_ms": [...], "rank_wait_ms": [...]}: the place in the list is the rank.
