@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analyze/hang/hang.hpp"
+#include "analyze/hang/standstill.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::diagnose {
@@ -33,8 +33,8 @@ analyze::CollectiveReport collectives_of(const analyze::Facts& facts,
                                          const analyze::Topology& topology,
                                          const std::vector<analyze::Signal>& signals) {
   analyze::CollectiveReport out = analyze::wait_for(facts, topology);
-  if (out.moving) return out;
-  out.moving_why = analyze::went_on(facts, out, analyze::hang_reported(signals));
+  if (out.moving || out.timed_out > 0 || analyze::hang_reported(signals).known) return out;
+  out.moving_why = analyze::went_on(facts);
   if ((out.moving = !out.moving_why.empty())) out.leaves.clear(), out.chain.clear();
   return out;
 }

@@ -22,16 +22,7 @@ struct HangParams {
   std::size_t crowd = 3;   // this many, at least
   double contradiction =
       0.6;  // a stack inside a collective, of a rank that the counters call stopped on the host
-  // Steps completed this long after the last operation that the dumps know was launched: the job
-  // moved. Less for a job of short steps: so many of them, and what clocks of machines may differ.
-  Nanoseconds went_on = 120 * kSecond, least_went_on = 30 * kSecond;
-  std::int64_t went_on_steps = 3;
 };
-
-// Why the job did not stand still when the dumps were made, by its logs: it completed steps after
-// them, or ended with success. "" = they do not say so, or ranks reported time-outs.
-Text went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
-             const HangParams& params = {});
 
 // Findings of analysis "hang": one a suspect, the surest first, or one that says why there is none.
 // Empty when the bundle holds neither dumps nor counters nor stacks. `others`: the findings of

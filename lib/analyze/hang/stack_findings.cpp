@@ -55,11 +55,11 @@ Evidence evidence_of(const Facts& facts, std::size_t sample) {
 
 namespace {
 
-std::string place_of(const StackSink& sink) {
+std::string own_code_of(const StackSink& sink) {
   if (sink.function.empty()) return "";
   if (sink.file.empty()) return sink.function;
-  return fmt::format("{} ({}{})", sink.function, base_name(sink.file),
-                     sink.line > 0 ? ":" + std::to_string(sink.line) : "");
+  return fmt::format("{} ({})", sink.function,
+                     place_of(std::string(base_name(sink.file)), sink.line));
 }
 
 Text machine(const std::vector<Host>& hosts) {
@@ -94,7 +94,8 @@ Finding no_hang(const Finding& base, const StackReport& report, const Facts& fac
     f.why = say(report.outliers.empty() ? Phrase::same_stack_no_word : Phrase::mixture_of_stacks);
     if (!report.sinks.empty() && report.sinks.front().elsewhere && report.sinks.size() == 1) {
       const StackSink& s = report.sinks.front();
-      f.why += say(Phrase::if_it_does_look_at, to_ranges(s.ranks), describe(s.stage), place_of(s));
+      f.why +=
+          say(Phrase::if_it_does_look_at, to_ranges(s.ranks), describe(s.stage), own_code_of(s));
       f.ranks = s.ranks;
     }
     f.advice = say(Phrase::stacks_twice_apart);
@@ -137,7 +138,7 @@ void say_of(const StackSink& s, const Text& known, Finding& f) {
                        ? say(Phrase::one_process_on, machine(s.hosts))
                        : say(one ? Phrase::one_rank_on : Phrase::ranks_on, ranks, machine(s.hosts));
   const std::size_t many = one ? 1 : s.ranks.size();
-  const std::string at = place_of(s);
+  const std::string at = own_code_of(s);
   if (s.unheard) {
     f.title = say(Phrase::rank_without_stack);
     f.outcome = Outcome::not_enough_evidence;
@@ -174,7 +175,7 @@ Finding end_of_chain(const Finding& base, const StackReport& report, const Stack
   if (s.ranks.empty()) {  // of a process whose rank nobody knows
     f.id = "stacks/sink/process";
     f.subject = s.hosts.size() == 1 ? Subject{SubjectKind::host, s.hosts.front()}
-                                    : Subject{SubjectKind::code, place_of(s)};
+                                    : Subject{SubjectKind::code, own_code_of(s)};
   }
   f.role = Role::root;
   f.ranks = s.ranks;
@@ -188,7 +189,7 @@ Finding end_of_chain(const Finding& base, const StackReport& report, const Stack
     if (f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, sample));
   f.figures.emplace_back("waiting", std::to_string(s.waiting));
   if (!s.native_reason.empty()) f.figures.emplace_back("native", s.native_reason);
-  if (!s.function.empty()) f.figures.emplace_back("place", place_of(s));
+  if (!s.function.empty()) f.figures.emplace_back("place", own_code_of(s));
   f.figures.emplace_back("role", s.role);
   say_of(s, known, f);
   f.remedy = "find_lagging_rank";

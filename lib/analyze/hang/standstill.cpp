@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analyze/facts/job_life.hpp"
-#include "analyze/hang/hang.hpp"
 #include "model/phrases.hpp"
 
 namespace culprit::analyze {
@@ -243,9 +242,37 @@ Standstill standstill(const Facts& facts, const StandstillParams& params) {
   return out;
 }
 
+Text went_on(const Facts& facts, const StandstillParams& params) {
+  std::optional<Nanoseconds> dumped;
+  for (const CollectiveSample& c : facts.collectives)
+    if (c.row.time.clock == Clock::utc)
+      dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);
+  for (const FrontierRow& f : facts.frontiers)
+    if (f.source == CollectiveSource::work_requests && f.time.clock == Clock::utc)
+      dumped = std::max(dumped.value_or(f.time.ns), f.time.ns);
+  if (dumped)
+    for (const ProgressSpan& p : facts.progress) {
+      if (!p.last.time_ns || p.framework == "tqdm") continue;
+      // By iterations: many ranks may print the same.
+      const bool paced = p.first.time_ns && *p.last.time_ns > *p.first.time_ns &&
+                         p.first.iteration && p.last.iteration &&
+                         *p.last.iteration > *p.first.iteration;
+      const Nanoseconds steps =
+          paced ? params.went_on_steps * ((*p.last.time_ns - *p.first.time_ns) /
+                                          (*p.last.iteration - *p.first.iteration))
+                : params.went_on;
+      if (*p.last.time_ns > *dumped + std::clamp(steps, params.least_went_on, params.went_on))
+        return say(Phrase::steps_after_dumps);
+    }
+  bool failed = false, ended = false;
+  for (const ExitRow& x : facts.exits) (x.code == 0 ? ended : failed) = true;
+  if (ended && !failed) return say(Phrase::ended_with_success);
+  return {};
+}
+
 HangWord hang_known(const Facts& facts, const std::vector<Signal>& signals) {
   const HangWord word = hang_reported(signals);
-  if (word.known || !went_on(facts, {}, word).empty()) return word;
+  if (word.known || !went_on(facts).empty()) return word;
   const Standstill still = standstill(facts);
   return {still.proven, still.why, still.proven};
 }

@@ -27,6 +27,10 @@ struct StandstillParams {
   Nanoseconds unchanged = 180 * kSecond;
   double share = 0.75;      // of the dumps that must agree
   std::int64_t steps = 20;  // without a step for as long as so many took, and as long as a time-out
+  // Steps completed this long after the last operation that the dumps know was launched: the job
+  // moved. Less for a job of short steps: so many of them, and what clocks of machines may differ.
+  Nanoseconds went_on = 120 * kSecond, least_went_on = 30 * kSecond;
+  std::int64_t went_on_steps = 3;
 };
 
 struct Standstill {
@@ -43,6 +47,10 @@ struct Standstill {
 };
 
 Standstill standstill(const Facts& facts, const StandstillParams& params = {});
+
+// Why the job did not stand still when the dumps were made, by its logs: it completed steps after
+// them, or ended with success. "" = they do not say so. Asked where no rank reported a time-out.
+Text went_on(const Facts& facts, const StandstillParams& params = {});
 
 // That the job stood still, from whatever says so besides its stacks: time-outs in logs, else the
 // age of the dumps.
