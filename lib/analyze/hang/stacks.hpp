@@ -135,7 +135,8 @@ struct StackReport {
   std::size_t degrader_flags = 0;
   Motion motion = Motion::unknown;  // between snapshots
   Text motion_why;
-  bool hang = false;  // known from elsewhere, or nothing moved between snapshots
+  Nanoseconds standing_for = 0;  // between the snapshots that agree; 0 = not known
+  bool hang = false;             // known from elsewhere, or nothing moved between snapshots
   Text hang_why;
   double confidence = 0;  // that the first sink is the cause
   std::string storage;    // what many hosts wait for: "open in refresh (data.py:27)"; "" no
@@ -153,6 +154,9 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
 
 // The thread's head in its dump; sample: index into Facts.samples.
 Evidence evidence_of(const Facts& facts, std::size_t sample);
+
+// The stack of the dump that speaks for a process: index into StackTable.stacks.
+std::size_t stack_of(const Facts& facts, const StackProcess& p);
 
 // "all_reduce of tp", "open", "own code".
 Text describe(const Stage& stage);
