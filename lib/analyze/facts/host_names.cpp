@@ -200,6 +200,12 @@ void HostNames::learn_endings() {
     }
 }
 
+std::optional<Host> HostNames::speaker(const std::optional<Host>& printed,
+                                       const MemberRow* file) const {
+  if (printed && !nameless_host(*printed)) return canonical(*printed);
+  return file != nullptr ? file->host : std::nullopt;
+}
+
 bool HostNames::known(const std::string& name) const {
   return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -32,6 +33,8 @@ class HostNames {
   Host by_ending(const std::string& end) const;
   void learn_endings();
   bool known(const std::string& name) const;
+  // Who prints a line: the machine that it names, else that of its file (null: not known).
+  std::optional<Host> speaker(const std::optional<Host>& printed, const MemberRow* file) const;
   const std::map<std::string, Host>& addresses() const { return address_; }
 
  private:

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/path_facts.hpp"
+#include "analyze/metrics/crowd.hpp"
 #include "analyze/metrics/incident_metrics.hpp"
 #include "model/confidence.hpp"
 #include "model/median.hpp"

@@ -53,7 +53,7 @@ std::vector<Kind> kinds_of(std::span<const Call> calls, bool with_size) {
 }
 
 // Occurrences of one kind that recur evenly.
-struct Candidate {
+struct PeriodCandidate {
   const Kind* kind = nullptr;
   std::vector<std::uint32_t> starts;
   double period = 0;  // calls, median
@@ -82,8 +82,8 @@ double by_chance(std::size_t agree, std::size_t of, double period, double slack,
                   (a - 1) * std::log(one));
 }
 
-bool recurs(Candidate& c, std::size_t calls, std::size_t kinds, const CallPeriodParams& params,
-            bool must = true) {
+bool recurs(PeriodCandidate& c, std::size_t calls, std::size_t kinds,
+            const CallPeriodParams& params, bool must = true) {
   if (c.starts.size() < params.least_iterations) return false;
   std::vector<std::uint32_t> d(c.starts.size() - 1);
   for (std::size_t i = 0; i < d.size(); ++i) d[i] = c.starts[i + 1] - c.starts[i];
@@ -126,8 +126,8 @@ std::vector<T> breaks(std::vector<T> distances, std::size_t least) {
 template <class T>
 void add_bursts(const Kind& kind, const std::vector<T>& distances, T threshold, std::size_t calls,
                 std::size_t kinds, bool large, const CallPeriodParams& params,
-                std::vector<Candidate>& out) {
-  Candidate c{&kind, {}, 0, 0, true, large, false, false};
+                std::vector<PeriodCandidate>& out) {
+  PeriodCandidate c{&kind, {}, 0, 0, true, large, false, false};
   std::vector<std::uint32_t> spans;  // from the first to the last call of a burst
   for (std::size_t i = 0; i < distances.size(); ++i)
     if (distances[i] >= threshold) {
@@ -142,9 +142,9 @@ void add_bursts(const Kind& kind, const std::vector<T>& distances, T threshold, 
 }
 
 void candidates_of(const Kind& kind, std::span<const Call> calls, std::size_t kinds, bool large,
-                   const CallPeriodParams& params, std::vector<Candidate>& out) {
+                   const CallPeriodParams& params, std::vector<PeriodCandidate>& out) {
   if (kind.at.size() < params.least_iterations) return;
-  Candidate all{&kind, kind.at, 0, 0, false, large, false, false};
+  PeriodCandidate all{&kind, kind.at, 0, 0, false, large, false, false};
   const bool even = recurs(all, calls.size(), kinds, params);
   const bool dense = all.period <= 2;
   if (even) out.push_back(std::move(all));
@@ -180,7 +180,7 @@ bool near(double a, double b) { return std::abs(a - b) <= std::max(0.03 * b, 1.0
 
 // Does `mark` come with a pause, so that the base periods that hold it last much longer than the
 // others? An evaluation or a checkpoint does that; the end of a step costs the optimizer only.
-bool pauses(const Candidate& base, const Candidate& mark, std::span<const Call> calls) {
+bool pauses(const PeriodCandidate& base, const PeriodCandidate& mark, std::span<const Call> calls) {
   std::vector<double> times, with, without;
   std::vector<char> holds;
   std::size_t m = 0;
@@ -205,7 +205,7 @@ bool pauses(const Candidate& base, const Candidate& mark, std::span<const Call> 
 }
 
 struct Choice {
-  const Candidate* candidate = nullptr;
+  const PeriodCandidate* candidate = nullptr;
   bool ambiguous = false;
   Text why;
 };
@@ -213,7 +213,7 @@ struct Choice {
 // Share of the base's intervals in which a call of this operation and communicator stands.
 // Gradients are synchronised in one micro-batch of many; what an evaluation calls is called in
 // every step.
-double share_of_intervals(const Candidate& base, const Kind& kind) {
+double share_of_intervals(const PeriodCandidate& base, const Kind& kind) {
   std::size_t hit = 0;
   auto from = base.starts.begin();
   for (const std::uint32_t at : kind.at) {
@@ -232,7 +232,7 @@ double share_of_intervals(const Candidate& base, const Kind& kind) {
 // step.
 class Ladder {
  public:
-  Ladder(const std::vector<Candidate>& all, const std::vector<Kind>& unsized,
+  Ladder(const std::vector<PeriodCandidate>& all, const std::vector<Kind>& unsized,
          std::span<const Call> calls)
       : all_(all), calls_(calls) {
     for (const Kind& k : unsized) operations_.emplace(k.symbol, &k);
@@ -240,21 +240,23 @@ class Ladder {
 
   Choice choose() const {
     // Of all sizes of one operation together, nothing shorter than a burst means anything.
-    const Candidate* base = shortest([](const Candidate& c) {
+    const PeriodCandidate* base = shortest([](const PeriodCandidate& c) {
       return c.large && !c.wide && c.explains && (c.kind->symbol.elements || c.period > 2);
     });
-    if (!base) base = shortest([](const Candidate& c) { return c.large && !c.wide && c.explains; });
+    if (!base)
+      base = shortest([](const PeriodCandidate& c) { return c.large && !c.wide && c.explains; });
     const bool wide = !base;
     if (wide)
-      base = shortest([](const Candidate& c) { return c.large && c.period > 2 && c.explains; });
+      base =
+          shortest([](const PeriodCandidate& c) { return c.large && c.period > 2 && c.explains; });
     if (!base) {
-      const Candidate* small =
-          shortest([](const Candidate& c) { return !c.large && c.period > 2; });
+      const PeriodCandidate* small =
+          shortest([](const PeriodCandidate& c) { return !c.large && c.period > 2; });
       return small ? Choice{small, false, say(Phrase::even_small_calls)} : Choice{};
     }
     const auto [step, settled] = climb(base);
     const Choice plain{step, false, say(Phrase::cycle_of_large_calls)};
-    const Candidate* mark = shortest([&, s = step](const Candidate& c) {
+    const PeriodCandidate* mark = shortest([&, s = step](const PeriodCandidate& c) {
       if (!c.large) return c.period > 2 && c.period >= 0.97 * s->period;
       return c.wide && !wide && c.period > 2 && c.period >= 1.5 * s->period;
     });
@@ -271,14 +273,14 @@ class Ladder {
 
  private:
   template <class Fits>
-  const Candidate* shortest(Fits fits) const {
-    const Candidate* best = nullptr;
-    for (const Candidate& c : all_)
+  const PeriodCandidate* shortest(Fits fits) const {
+    const PeriodCandidate* best = nullptr;
+    for (const PeriodCandidate& c : all_)
       if (fits(c) && (!best || c.period < best->period)) best = &c;
     if (!best) return nullptr;
     // The evenest of those with about this period; whole occurrences before bursts.
     const double period = best->period;
-    for (const Candidate& c : all_)
+    for (const PeriodCandidate& c : all_)
       if (fits(c) && near(c.period, period) &&
           std::tuple(c.even, c.starts.size(), !c.burst) >
               std::tuple(best->even, best->starts.size(), !best->burst))
@@ -286,11 +288,11 @@ class Ladder {
     return best;
   }
 
-  std::pair<const Candidate*, bool> climb(const Candidate* base) const {
+  std::pair<const PeriodCandidate*, bool> climb(const PeriodCandidate* base) const {
     bool settled = false;
     for (;;) {
       std::unordered_map<const Kind*, bool> seldom;  // many sizes share one operation
-      const Candidate* next = shortest([&](const Candidate& c) {
+      const PeriodCandidate* next = shortest([&](const PeriodCandidate& c) {
         if (!c.large || c.wide || !c.explains || c.period < 1.5 * base->period) return false;
         const auto operation =
             operations_.find(CallSymbol{c.kind->symbol.operation, c.kind->symbol.communicator, {}});
@@ -307,7 +309,7 @@ class Ladder {
 
   static constexpr double kShortestStep = 50e6;  // ns
 
-  double typical_gap(const Candidate& c) const {
+  double typical_gap(const PeriodCandidate& c) const {
     std::vector<double> gaps;
     for (std::size_t i = 0; i + 1 < c.starts.size(); ++i)
       gaps.push_back(gap_ns(calls_[c.starts[i]].time, calls_[c.starts[i + 1]].time));
@@ -317,7 +319,7 @@ class Ladder {
   }
 
   // How often the step's call stands between two marks.
-  static double parts(const Candidate& step, const Candidate& mark) {
+  static double parts(const PeriodCandidate& step, const PeriodCandidate& mark) {
     std::vector<std::size_t> n;
     std::size_t at = 0;
     for (std::size_t i = 0; i + 1 < mark.starts.size(); ++i) {
@@ -332,7 +334,7 @@ class Ladder {
 
   // A A A .. g: micro-batches that end with g, or steps that log, evaluate or save with g. People
   // do that every 10, 50, 100 steps; micro-batches are 2, 3, 4, 8, 16.
-  Choice accumulated(const Candidate* step, const Candidate* mark) const {
+  Choice accumulated(const PeriodCandidate* step, const PeriodCandidate* mark) const {
     const auto fit = [&](double n) {
       return n >= 2 && n <= 64 &&
              std::abs(mark->period - n * step->period) <= std::max(4.0, 0.02 * mark->period);
@@ -349,7 +351,7 @@ class Ladder {
     return {mark, true, say(Phrase::parts_taken_for_micro_batches, times)};
   }
 
-  const std::vector<Candidate>& all_;
+  const std::vector<PeriodCandidate>& all_;
   std::unordered_map<CallSymbol, const Kind*, SymbolHash> operations_;
   std::span<const Call> calls_;
 };
@@ -424,7 +426,7 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
   double elements = 0;
   for (const Kind& k : unsized) elements += k.elements;
   if (params.method == PeriodMethod::anchor) {
-    std::vector<Candidate> candidates;
+    std::vector<PeriodCandidate> candidates;
     if (params.anchor) {
       const Kind* wanted = nullptr;
       for (const Kind& k : params.anchor->elements ? sized : unsized)
@@ -432,7 +434,7 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
       if (!wanted) return none(say(Phrase::log_has_no, symbol_text(*params.anchor)));
       candidates_of(*wanted, calls, 1, true, params, candidates);
       if (candidates.empty()) {  // the user's word counts, evenly or not
-        Candidate c{wanted, wanted->at, 0, 0, false, true, false, false};
+        PeriodCandidate c{wanted, wanted->at, 0, 0, false, true, false, false};
         if (!recurs(c, calls.size(), 1, params, false))
           return none(say(Phrase::anchor_too_rare, symbol_text(*params.anchor), wanted->at.size()));
         candidates.push_back(std::move(c));
@@ -454,7 +456,7 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
                               ? Choice{&candidates.front(), false, say(Phrase::named_by_user)}
                               : Ladder(candidates, unsized, calls).choose();
     if (choice.candidate) {
-      const Candidate& c = *choice.candidate;
+      const PeriodCandidate& c = *choice.candidate;
       CallPeriod result{.method = PeriodMethod::anchor,
                         .period = static_cast<std::size_t>(c.period)};
       result.starts.assign(c.starts.begin(), c.starts.end());
