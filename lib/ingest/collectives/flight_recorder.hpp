@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "model/rank.hpp"
+
 namespace culprit::ingest {
 
 // The global rank in a file's name: the number at the end, or the one after "rank".

@@ -18,7 +18,7 @@
 //   PARTIAL DATA: 3/4 workers responded
 //     Rank 2: ConnectionError: ...
 //
-// The states of torchcomms are those that flight_recorder.cpp does not believe, and whether an
+// The states of torchcomms are those that recorder_entries.cpp does not believe, and whether an
 // operation is retired is not told here.
 #include <algorithm>
 #include <map>

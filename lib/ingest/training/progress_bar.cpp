@@ -20,8 +20,8 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::int64_t kLeastTotal = 20;  // shorter loops are files, shards, epochs
-constexpr std::size_t kMost = 1 << 20;    // rows of a member
+constexpr std::int64_t kLeastTotal = 20;          // shorter loops are files, shards, epochs
+constexpr std::size_t kMostRowsOfBars = 1 << 20;  // rows of a member
 
 constexpr std::size_t kMostBarSeries = 64;  // bars of a member
 constexpr double kClearly =
@@ -59,7 +59,7 @@ class Bars final : public Kept {
           one->last == total && at <= total / 2 && one->base < kFarthest ? one->base + total : 0;
     one->last = at;
     if (at == 0) return true;
-    if (rows_ >= kMost) return false;
+    if (rows_ >= kMostRowsOfBars) return false;
     ++rows_;
     row.iteration = one->base + at;
     if (total > 0) row.total = one->base + total;  // of all epochs up to this one
