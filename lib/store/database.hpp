@@ -2,10 +2,9 @@
 //
 // Safety: facts are written one transaction a member, or one for a few dozen small ones; a kill at
 // any moment leaves a database that opens, holding whole members, and the same command continues
-// after them. Member
-// ids follow the order of reading, so a continued ingest ends with the same content as one that was
-// never interrupted. Results (attribution, findings, verdict) are derived: they are replaced as a
-// whole, in one transaction.
+// after them. Member ids follow the order of reading, so a continued ingest ends with the same
+// content as one that was never interrupted. Results (attribution, findings, verdict) are derived:
+// they are replaced as a whole, in one transaction.
 #pragma once
 
 #include <atomic>
@@ -100,8 +99,9 @@ class Database {
 
   // Facts out, in order of id (member by member, line by line). Hosts and ranks of rows as they
   // were printed.
-  // rows: of CULPRIT_FACT_ROWS (model/row_list.hpp), RejectRow, MemberRow, GroupRow and SeriesRow
-  // (of id i at index i - 1; series without their samples). load: all of the first.
+  // rows: of CULPRIT_FACT_ROWS (model/row_list.hpp), RejectRow, MemberRow, RankRow, StartMarkRow,
+  // LastLineRow, GroupRow and SeriesRow (of id i at index i - 1; series without their samples).
+  // load: all of the first.
   template <class Row>
   std::vector<Row> rows() const;
   void load(FactRows& facts) const;
@@ -110,7 +110,7 @@ class Database {
   std::vector<ProgressSpan> progress() const;
   std::vector<ProblemRow> problems() const;
   std::vector<HostRow> hosts() const;
-  std::vector<RankRow> ranks() const;
+  std::vector<RankRow> ranks() const { return rows<RankRow>(); }
   std::vector<StoredManifest> manifests() const;  // the one given with --manifest, then by path
   // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what
   // frames() and stack_frames() give (ids count from 1).
@@ -128,10 +128,11 @@ class Database {
 
   // Checkpoints in the order of the members: every rank of a large job may print each of them.
   void each_checkpoint(const std::function<void(const CheckpointRow&)>& take) const;
-  std::vector<StartMarkRow> start_marks() const;  // in the order of reading
-  std::vector<LastLineRow> last_lines() const;    // in the order of reading
-  StepTable steps(MemberId member) const;         // all completed steps that one log reports
-  SeriesPoints points(SeriesId series) const;     // all samples of one, in the order of the member
+  // In the order of reading.
+  std::vector<StartMarkRow> start_marks() const { return rows<StartMarkRow>(); }
+  std::vector<LastLineRow> last_lines() const { return rows<LastLineRow>(); }
+  StepTable steps(MemberId member) const;      // all completed steps that one log reports
+  SeriesPoints points(SeriesId series) const;  // all samples of one, in the order of the member
 
   // A question in SQL to what is stored, with the limits of store/query.hpp.
   Result<QueryAnswer> query(std::string_view sql, const QueryLimits& limits = {}) const;
