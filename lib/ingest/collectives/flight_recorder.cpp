@@ -216,6 +216,7 @@ std::string read_page(std::string_view bytes, const MemberRow& member, Reading& 
 }  // namespace
 
 std::optional<Rank> rank_in_name(std::string_view path) {
+  constexpr std::string_view kDigits = "0123456789";
   std::string_view base = path.substr(path.rfind('/') + 1);
   for (bool again = true; again;) {
     again = false;
@@ -227,8 +228,7 @@ std::optional<Rank> rank_in_name(std::string_view path) {
       }
   }
   const auto digits_at = [&](std::size_t at) -> std::optional<std::int64_t> {
-    std::size_t end = at;
-    while (end < base.size() && isdigit(static_cast<unsigned char>(base[end]))) ++end;
+    const std::size_t end = std::min(base.find_first_not_of(kDigits, at), base.size());
     if (end == at || end - at > 7) return std::nullopt;  // a date or a process id
     return whole_number<std::int64_t>(base.substr(at, end - at));
   };
@@ -242,18 +242,15 @@ std::optional<Rank> rank_in_name(std::string_view path) {
     const auto rank = maybe<Rank>(digits_at(number));
     if (!rank) continue;
     std::string_view before = base.substr(0, at);
-    while (!before.empty() && (before.back() == '_' || before.back() == '-'))
-      before.remove_suffix(1);
+    before = before.substr(0, before.find_last_not_of("_-") + 1);
     if (before.ends_with("local") || before.ends_with("node") || before.ends_with("group"))
       return std::nullopt;
     return rank;
   }
   // A device, a process or a machine counts on its own.
-  std::size_t at = base.size();
-  while (at > 0 && isdigit(static_cast<unsigned char>(base[at - 1]))) --at;
+  const std::size_t at = base.find_last_not_of(kDigits) + 1;
   std::string_view before = base.substr(0, at);
-  while (!before.empty() && (before.back() == '_' || before.back() == '-' || before.back() == '.'))
-    before.remove_suffix(1);
+  before = before.substr(0, before.find_last_not_of("_-.") + 1);
   for (const std::string_view word : {"gpu", "dev", "device", "cuda", "local", "pid", "node",
                                       "host", "worker", "server", "machine"})
     if (before.ends_with(word)) return std::nullopt;

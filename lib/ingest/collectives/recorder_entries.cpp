@@ -49,46 +49,21 @@ RecorderOperation parse_operation(std::string_view text) {
   return out;
 }
 
-enum class RecorderField : std::uint8_t {
-  other,
-  record_id,
-  pg_id,
-  process_group,
-  thread_name,
-  thread_id,
-  collective_seq,
-  p2p_seq,
-  seq,
-  profiling_name,
-  created,
-  input_sizes,
-  input_types,
-  output_sizes,
-  output_types,
-  state,
-  started,
-  completed,
-  duration,
-  retired,
-  timeout,
-  is_p2p,
-  frames,
-  count_
-};
-
-// Of the fields behind the first, in their order.
 constexpr auto kRecorderKeys = list_of([] {
   return "record_id pg_id process_group thread_name thread_id collective_seq_id p2p_seq_id seq_id "
          "profiling_name time_created_ns input_sizes input_dtypes output_sizes output_dtypes state "
          "time_discovered_started_ns time_discovered_completed_ns duration_ms retired timeout_ms "
          "is_p2p frames";
 });
-static_assert(kRecorderKeys.size() + 1 == static_cast<std::size_t>(RecorderField::count_));
 
-RecorderField field_named(std::string_view key) {
-  const auto* at = std::ranges::find(kRecorderKeys, key);
-  return at == kRecorderKeys.end() ? RecorderField::other
-                                   : static_cast<RecorderField>(at - kRecorderKeys.begin() + 1);
+// Where a key stands among these; behind all of them for any other.
+constexpr std::size_t field_named(std::string_view key) {
+  return static_cast<std::size_t>(std::ranges::find(kRecorderKeys, key) - kRecorderKeys.begin());
+}
+
+// The same of a key that is among them, or the build fails.
+consteval std::size_t key(std::string_view name) {
+  return field_named(name) < kRecorderKeys.size() ? field_named(name) : throw "no such key";
 }
 
 class EntryReader {
@@ -139,58 +114,54 @@ class EntryReader {
     return last_operation_ = found->second;
   }
 
-  RecorderField field_at(std::size_t position, const Value& key) {
-    if (key.kind != Value::Kind::text) return RecorderField::other;
+  std::size_t field_at(std::size_t position, const Value& written) {
+    if (written.kind != Value::Kind::text) return kRecorderKeys.size();
     if (position < expected_.size()) {
       auto& [text, field] = expected_[position];
       // Picklers write a key once; JSON writes it again and again, at the same position.
-      if (text.size() == key.length && (text.data() == key.bytes || text == key.text()))
+      if (text.size() == written.length && (text.data() == written.bytes || text == written.text()))
         return field;
-      text = key.text();
+      text = written.text();
       return field = field_named(text);
     }
-    if (position > 64) return field_named(key.text());
+    if (position > 64) return field_named(written.text());
     expected_.resize(position + 1);
-    expected_[position] = {key.text(), field_named(key.text())};
+    expected_[position] = {written.text(), field_named(written.text())};
     return expected_[position].second;
   }
 
   bool read_entry(const Value& dict, RecorderEntry& out) {
-    std::array<Value, static_cast<std::size_t>(RecorderField::count_)> f;
-    f.fill(Value::nothing());
+    std::array<Value, kRecorderKeys.size() + 1> fields;
+    fields.fill(Value::nothing());
     std::size_t position = 0;
-    values_.tree.each_pair(dict, [&](const Value& key, const Value& v) {
-      f[static_cast<std::size_t>(field_at(position++, key))] = v;
+    values_.tree.each_pair(dict, [&](const Value& written, const Value& v) {
+      fields[field_at(position++, written)] = v;
       return values_.spend();
     });
-    const auto of = [&](RecorderField field) -> const Value& {
-      return f[static_cast<std::size_t>(field)];
-    };
-    const Value& name = of(RecorderField::profiling_name);
+    const auto number = [&](std::size_t key) { return RecorderValues::integer(fields[key]); };
+    const Value& name = fields[key("profiling_name")];
     if (name.kind != Value::Kind::text) return false;
     out.node = dict.node;
     out.operation = operation_of(name.text());
     const RecorderOperation& operation = operations_[out.operation];
-    out.group = groups_.of(of(RecorderField::process_group), of(RecorderField::pg_id));
-    out.record = RecorderValues::integer(of(RecorderField::record_id)).value_or(kUnknownSequence);
-    out.p2p = of(RecorderField::is_p2p).kind == Value::Kind::none
+    out.group = groups_.of(fields[key("process_group")], fields[key("pg_id")]);
+    out.record = number(key("record_id")).value_or(kUnknownSequence);
+    out.p2p = fields[key("is_p2p")].kind == Value::Kind::none
                   ? operation.p2p
-                  : RecorderValues::integer(of(RecorderField::is_p2p)).value_or(0) != 0;
-    auto sequence = RecorderValues::integer(
-        of(out.p2p ? RecorderField::p2p_seq : RecorderField::collective_seq));
-    if (!sequence) sequence = RecorderValues::integer(of(RecorderField::seq));
-    out.sequence = sequence.value_or(kUnknownSequence);
-    out.timeout_ms = RecorderValues::integer(of(RecorderField::timeout));
-    out.created = RecorderValues::moment(of(RecorderField::created));
-    out.started = RecorderValues::moment(of(RecorderField::started));
-    out.completed = RecorderValues::moment(of(RecorderField::completed));
-    if (const Value& d = of(RecorderField::duration);
+                  : number(key("is_p2p")).value_or(0) != 0;
+    const auto sequence = number(out.p2p ? key("p2p_seq_id") : key("collective_seq_id"));
+    out.sequence = sequence ? *sequence : number(key("seq_id")).value_or(kUnknownSequence);
+    out.timeout_ms = number(key("timeout_ms"));
+    out.created = RecorderValues::moment(fields[key("time_created_ns")]);
+    out.started = RecorderValues::moment(fields[key("time_discovered_started_ns")]);
+    out.completed = RecorderValues::moment(fields[key("time_discovered_completed_ns")]);
+    if (const Value& d = fields[key("duration_ms")];
         d.kind == Value::Kind::real && d.real >= 0 && d.real < 1e12)
       out.duration = d.real;
     else if (d.kind == Value::Kind::integer && d.integer >= 0)
       out.duration = static_cast<double>(d.integer);
-    out.retired = RecorderValues::integer(of(RecorderField::retired)).value_or(0) != 0;
-    out.state = of(RecorderField::state);
+    out.retired = number(key("retired")).value_or(0) != 0;
+    out.state = fields[key("state")];
     const std::string_view state = out.state.text();
     if (state == "completed")
       out.progress = 2;
@@ -198,13 +169,13 @@ class EntryReader {
       out.progress = 1;
     else if (state.empty())
       out.progress = out.completed != 0 ? 2 : out.started != 0 ? 1 : 0;
-    out.input_sizes = of(RecorderField::input_sizes);
-    out.output_sizes = of(RecorderField::output_sizes);
-    out.input_types = of(RecorderField::input_types);
-    out.output_types = of(RecorderField::output_types);
-    out.frames = of(RecorderField::frames);
-    out.thread = of(RecorderField::thread_name).text().empty() ? of(RecorderField::thread_id)
-                                                               : of(RecorderField::thread_name);
+    out.input_sizes = fields[key("input_sizes")];
+    out.output_sizes = fields[key("output_sizes")];
+    out.input_types = fields[key("input_dtypes")];
+    out.output_types = fields[key("output_dtypes")];
+    out.frames = fields[key("frames")];
+    const Value& thread = fields[key("thread_name")];
+    out.thread = thread.text().empty() ? fields[key("thread_id")] : thread;
     return true;
   }
 
@@ -274,7 +245,7 @@ class EntryReader {
   std::vector<RecorderOperation>& operations_ = out_.operations;
   std::vector<RecorderEntry>& entries_ = out_.all;
   std::unordered_map<std::string_view, std::uint32_t> by_text_;
-  std::vector<std::pair<std::string_view, RecorderField>> expected_;
+  std::vector<std::pair<std::string_view, std::size_t>> expected_;
   std::string_view last_text_;
   std::uint32_t last_operation_ = 0;
 };

@@ -174,9 +174,4 @@ std::string RecorderGroups::name_the_last() {
   return fmt::format("{} of {}: pg_id {}", left.size(), status.size(), unnamed);
 }
 
-void RecorderGroups::join(std::size_t status_at, std::size_t group) {
-  status[status_at].group = static_cast<std::int64_t>(group);
-  all[group].status = status_at;
-}
-
 }  // namespace culprit::ingest

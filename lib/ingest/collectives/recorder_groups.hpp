@@ -42,11 +42,13 @@ class RecorderGroups {
 
  private:
   std::uint32_t add(const std::string& key, std::string name, std::string_view description);
-  void count(const Value& dict);
   void name_by_entries();
   void name_by_numbers();
   std::string name_the_last();
-  void join(std::size_t status_at, std::size_t group);
+  void join(std::size_t status_at, std::size_t group) {
+    status[status_at].group = static_cast<std::int64_t>(group);
+    all[group].status = status_at;
+  }
 
   RecorderValues& values_;
   const std::string& path_;

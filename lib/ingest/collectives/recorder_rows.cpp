@@ -17,56 +17,52 @@ bool of_pipeline(std::string_view description) {
          description.ends_with("_pp");
 }
 
-class RecorderRows {
- public:
-  RecorderRows(const RecorderPart& part, RecorderValues& values, RecorderGroups& groups,
-               const RecorderEntries& entries, std::optional<Rank> rank)
-      : part_(part),
-        values_(values),
-        groups_(groups),
-        entries_(entries.all),
-        operations_(entries.operations),
-        rank_(rank) {}
+struct RecorderRows {
+  const RecorderPart& part;
+  RecorderValues& values;
+  RecorderGroups& groups;
+  const std::vector<RecorderEntry>& entries;
+  const std::vector<RecorderOperation>& operations;
+  const std::optional<Rank> rank;
 
   void put(RecorderRow row) {
-    row.place = {part_.member.id, part_.json ? part_.lines + 1 : 0, part_.offset,
-                 static_cast<std::uint32_t>(std::min<std::size_t>(part_.bytes.size(), 1u << 30))};
+    row.place = {part.member.id, part.json ? part.lines + 1 : 0, part.offset,
+                 static_cast<std::uint32_t>(std::min<std::size_t>(part.bytes.size(), 1u << 30))};
     row.source = CollectiveSource::recorder;
-    row.encoding = part_.json ? "json" : "pickle";
-    row.entries = static_cast<std::int64_t>(entries_.size());
+    row.encoding = part.json ? "json" : "pickle";
+    row.entries = static_cast<std::int64_t>(entries.size());
     row.pending =
-        std::ranges::count_if(entries_, [](const RecorderEntry& e) { return e.progress != 2; });
-    row.has_status = !groups_.status.empty();
+        std::ranges::count_if(entries, [](const RecorderEntry& e) { return e.progress != 2; });
+    row.has_status = !groups.status.empty();
     // Something completed, says the status or the count, and nothing of it is here.
     const bool past =
-        std::ranges::any_of(groups_.status,
+        std::ranges::any_of(groups.status,
                             [](const RecorderStatus& s) { return s.completed >= 0; }) ||
-        (!entries_.empty() && entries_.front().record > 0);
-    row.only_active = row.pending == row.entries && past && !values_.tree.truncated;
-    row.truncated = values_.tree.truncated;
+        (!entries.empty() && entries.front().record > 0);
+    row.only_active = row.pending == row.entries && past && !values.tree.truncated;
+    row.truncated = values.tree.truncated;
     // A dump does not say when it was made; a collector's name for it may.
-    if (Timestamp made; moment_of_name(part_.member.path, made)) row.time = made;
-    part_.sink.put(row);
+    if (Timestamp made; moment_of_name(part.member.path, made)) row.time = made;
+    part.sink.put(row);
     // The two encodings list groups in different orders.
     std::vector<RecorderGroup*> order;
-    for (RecorderGroup& group : groups_.all) order.push_back(&group);
+    for (RecorderGroup& group : groups.all) order.push_back(&group);
     std::ranges::sort(order, {}, [](const RecorderGroup* a) { return a->row; });
-    for (RecorderGroup* group : order) group->id = part_.sink.group(group->row);
+    for (RecorderGroup* group : order) group->id = part.sink.group(group->row);
     for (const RecorderGroup* group : order) put_frontiers(*group);
-    std::vector<char> wanted(entries_.size(), 0);
-    for (const RecorderGroup& group : groups_.all) {
+    std::vector<char> wanted(entries.size(), 0);
+    for (const RecorderGroup& group : groups.all) {
       std::size_t completed = 0;
       for (auto i = group.entries.rbegin(); i != group.entries.rend(); ++i)
-        wanted[*i] = entries_[*i].progress != 2 || completed++ < kLastCompleted;
+        wanted[*i] = entries[*i].progress != 2 || completed++ < kLastCompleted;
     }
-    for (std::size_t i = 0; i < entries_.size(); ++i)
-      if (wanted[i]) put_collective(entries_[i]);
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      if (wanted[i]) put_collective(entries[i]);
     for (const RecorderGroup* group : order) put_history(*group);
-    if (values_.spent())
-      part_.reject("recorder.too_much", 0, "values refer to each other without end");
+    if (values.spent())
+      part.reject("recorder.too_much", 0, "values refer to each other without end");
   }
 
- private:
   struct Reach {
     bool any = false;
     std::int64_t seen = kUnknownSequence, started = kUnknownSequence, completed = kUnknownSequence,
@@ -77,7 +73,7 @@ class RecorderRows {
   Reach reach(const RecorderGroup& group, bool p2p) const {
     Reach out;
     for (const std::uint32_t i : group.entries) {
-      const RecorderEntry& e = entries_[i];
+      const RecorderEntry& e = entries[i];
       if (e.p2p != p2p || e.sequence < 0) continue;
       out.any = true;
       out.last = i;
@@ -93,7 +89,7 @@ class RecorderRows {
       // hold the one before it.
       out.completed = kUnknownSequence;
       for (const std::uint32_t i : group.entries)
-        if (const RecorderEntry& e = entries_[i];
+        if (const RecorderEntry& e = entries[i];
             e.p2p == p2p && e.progress == 2 && e.sequence < out.pending)
           out.completed = std::max(out.completed, e.sequence);
       if (out.completed == kUnknownSequence)
@@ -104,21 +100,21 @@ class RecorderRows {
   }
 
   Place place_of(std::uint32_t node, std::uint64_t line) const {
-    return part_.place_of(values_.tree.nodes[node], line);
+    return part.place_of(values.tree.nodes[node], line);
   }
 
   void put_frontiers(const RecorderGroup& group) const {
     const Reach collective = reach(group, false);
     const Reach p2p = reach(group, true);
     const RecorderStatus* status =
-        group.status == std::string::npos ? nullptr : &groups_.status[group.status];
+        group.status == std::string::npos ? nullptr : &groups.status[group.status];
     // The status counts whatever was launched last: where a group is used for send and recv, their
     // number.
     bool status_is_p2p = false;
     if (status != nullptr && p2p.any)
       status_is_p2p = !collective.any
                           ? status->enqueued >= p2p.seen
-                          : entries_[group.entries.back()].p2p && status->enqueued == p2p.seen &&
+                          : entries[group.entries.back()].p2p && status->enqueued == p2p.seen &&
                                 status->enqueued != collective.seen;
     // No entry tells, as in a dump of active operations: stages of a pipeline send and receive, and
     // to take that for collectives would accuse every stage but the one with the highest count.
@@ -129,12 +125,12 @@ class RecorderRows {
           status != nullptr && status_is_p2p == of_p2p && (of_p2p || collective.any || !p2p.any)
               ? status
               : nullptr;
-      if (told == nullptr && (!seen.any || values_.tree.truncated))
+      if (told == nullptr && (!seen.any || values.tree.truncated))
         return;  // what is cut off would look like not launched
       FrontierRow row{
-          .source = CollectiveSource::recorder, .rank = rank_, .group = group.id, .p2p = of_p2p};
+          .source = CollectiveSource::recorder, .rank = rank, .group = group.id, .p2p = of_p2p};
       if (told != nullptr) {
-        row.place = place_of(told->node, part_.json ? part_.lines + 1 : 0);
+        row.place = place_of(told->node, part.json ? part.lines + 1 : 0);
         row.enqueued = std::max(told->enqueued, seen.any ? seen.seen : kUnknownSequence);
         row.started = told->started;
         row.completed = told->completed;
@@ -146,25 +142,25 @@ class RecorderRows {
         if (row.started != kUnknownSequence && row.started < row.completed)
           row.started = kUnknownSequence;
       } else {
-        row.place = place_of(entries_[seen.last].node, entries_[seen.last].line);
+        row.place = place_of(entries[seen.last].node, entries[seen.last].line);
         row.enqueued = seen.seen;
         row.started = seen.started;
         row.completed = seen.completed;
       }
-      part_.sink.put(row);
+      part.sink.put(row);
     };
     put(false, collective);
     if (p2p.any || status_is_p2p) put(true, p2p);
   }
 
   void put_collective(const RecorderEntry& e) {
-    const RecorderOperation& operation = operations_[e.operation];
-    const RecorderGroup& group = groups_.all[e.group];
+    const RecorderOperation& operation = operations[e.operation];
+    const RecorderGroup& group = groups.all[e.group];
     CollectiveRow row;
     row.place = place_of(e.node, e.line);
     if (e.created != 0) row.time = {Clock::utc, e.created, 1};
     row.source = CollectiveSource::recorder;
-    row.rank = rank_;
+    row.rank = rank;
     row.group = group.id;
     row.record = e.record;
     row.sequence = e.sequence;
@@ -182,52 +178,46 @@ class RecorderRows {
                     ? std::string(kStates[e.progress])
                     : RecorderValues::clip(e.state.text(), 32);
     row.retired = e.retired;
-    values_.put_tensors(e.input_sizes, e.output_sizes, e.input_types, e.output_types, row);
+    values.put_tensors(e.input_sizes, e.output_sizes, e.input_types, e.output_types, row);
     if (e.started != 0) row.started_ns = e.started;
     if (e.completed != 0) row.completed_ns = e.completed;
     if (e.duration >= 0) row.duration_ms = e.duration;
     row.timeout_ms = e.timeout_ms;
     row.thread = RecorderValues::spelt(e.thread);
-    values_.tree.each(e.frames, [&](const Value& v) {
-      row.frames.push_back(values_.frame(v));
-      return values_.spend() && row.frames.size() < kMostFrames;
+    values.tree.each(e.frames, [&](const Value& v) {
+      row.frames.push_back(values.frame(v));
+      return values.spend() && row.frames.size() < kMostFrames;
     });
-    part_.sink.put(row);
+    part.sink.put(row);
   }
 
   void put_history(const RecorderGroup& group) {
     if (group.entries.empty()) return;
-    HistoryRow row{.member = part_.member.id, .rank = rank_, .group = group.id};
+    HistoryRow row{.member = part.member.id, .rank = rank, .group = group.id};
     row.entries.reserve(group.entries.size());
     for (const std::uint32_t i : group.entries) {
-      const RecorderEntry& e = entries_[i];
+      const RecorderEntry& e = entries[i];
       HistoryEntry h{.sequence = e.sequence,
                      .created_ns = e.created,
                      .completed_ns = e.completed,
                      .duration_ms = static_cast<float>(e.duration),
-                     .operation = operations_[e.operation].hash};
-      h.signature = values_.signature(
+                     .operation = operations[e.operation].hash};
+      h.signature = values.signature(
           h.operation, {&e.input_sizes, &e.output_sizes, &e.input_types, &e.output_types});
       h.state = e.progress;
       h.p2p = e.p2p;
       row.entries.push_back(h);
     }
-    part_.sink.put(row);
+    part.sink.put(row);
   }
-
-  const RecorderPart& part_;
-  RecorderValues& values_;
-  RecorderGroups& groups_;
-  const std::vector<RecorderEntry>& entries_;
-  const std::vector<RecorderOperation>& operations_;
-  const std::optional<Rank> rank_;
 };
 
 }  // namespace
 
 void put_recorder_rows(const RecorderPart& part, RecorderValues& values, RecorderGroups& groups,
                        const RecorderEntries& entries, RecorderRow dump) {
-  RecorderRows(part, values, groups, entries, dump.rank).put(std::move(dump));
+  RecorderRows{part, values, groups, entries.all, entries.operations, dump.rank}.put(
+      std::move(dump));
 }
 
 }  // namespace culprit::ingest

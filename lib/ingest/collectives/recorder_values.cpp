@@ -121,19 +121,15 @@ std::uint32_t RecorderValues::hash(std::string_view text) { return fold32(hash_t
 std::vector<Rank> RecorderValues::ranks(const Value& v) {
   std::vector<Rank> out;
   if (v.kind == Value::Kind::text) {
-    const std::string_view text = v.text();
-    for (std::size_t at = 0; at < text.size();) {
+    constexpr std::string_view kBetween = "[](){}, \t";
+    std::string_view rest = v.text();
+    for (std::size_t at = 0; (at = rest.find_first_not_of(kBetween)) != rest.npos;) {
+      std::size_t used = 0;
       std::int64_t rank = 0;
-      if (isdigit(static_cast<unsigned char>(text[at]))) {
-        std::size_t used = 0;
-        if (!line::parse_digits(text.substr(at), used, rank)) return {};
-        at += used;
-        out.push_back(Rank(rank));
-      } else if (contains(std::string_view("[](){}, \t"), text[at])) {
-        ++at;
-      } else {
-        return {};
-      }
+      rest.remove_prefix(at);
+      if (!line::parse_digits(rest, used, rank)) return {};
+      rest.remove_prefix(used);
+      out.push_back(Rank(rank));
     }
   } else {
     bool good = true;
