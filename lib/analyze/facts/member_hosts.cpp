@@ -94,19 +94,18 @@ std::optional<Host> known_host_in(const HostNames& names, const std::string& pat
       out = short_host(part);
       continue;
     }
-    for (std::size_t begin = 0; begin < part.size(); ++begin) {
-      if (begin > 0 && std::string_view("-_.").find(part[begin - 1]) == std::string_view::npos)
-        continue;
-      for (std::size_t length = part.size() - begin; length >= 3; --length) {
-        if (begin + length < part.size() &&
-            std::string_view("-_.").find(part[begin + length]) == std::string_view::npos)
-          continue;
+    const auto splits = [&](std::size_t i) {
+      return i == part.size() || std::string_view("-_.").find(part[i]) != std::string_view::npos;
+    };
+    bool found = false;
+    for (std::size_t begin = 0; begin < part.size() && !found; ++begin) {
+      if (begin > 0 && !splits(begin - 1)) continue;
+      for (std::size_t length = part.size() - begin; length >= 3 && !found; --length) {
+        if (!splits(begin + length)) continue;
         const std::string piece = part.substr(begin, length);
-        if (names.known(piece) && piece.find_first_of("0123456789") != std::string::npos) {
-          out = short_host(piece);  // "node-07.txt" is known as well as "node-07.example.org"
-          begin = part.size();
-          break;
-        }
+        found = names.known(piece) && piece.find_first_of("0123456789") != std::string::npos;
+        // "node-07.txt" is known as well as "node-07.example.org".
+        if (found) out = short_host(piece);
       }
     }
   }

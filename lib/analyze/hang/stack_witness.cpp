@@ -51,7 +51,7 @@ void describe_by(Suspect& s, const StackSink& sink) {
   s.code = place_of(sink.file, sink.line);
 }
 
-void explain(Suspect& s, const StackSink& sink) {
+void explain_by(Suspect& s, const StackSink& sink) {
   if (!contains(s.sources, "stacks")) s.confirm("stacks", confidence::kStackSays);
   s.role = sink.role;
   describe_by(s, sink);
@@ -136,7 +136,7 @@ void StackWitness::testify(Suspect& s, bool all_wait) const {
           stacks_.sinks,
           [&](const StackSink& one) { return one.role != "trainer" && of_ranks(one); });
       sink != stacks_.sinks.end())
-    return analyze::explain(s, *sink);
+    return explain_by(s, *sink);
   const bool no_dump = s.kind == StopKind::no_dump;
   const bool stopped = s.kind == StopKind::host_stopped;
   // A GPU that never finishes keeps its host from launching: that is no contradiction. Without a
@@ -162,7 +162,7 @@ void StackWitness::testify(Suspect& s, bool all_wait) const {
 void StackWitness::explain(Suspect& s, const StackProcess& p) const {
   if (const auto sink = std::ranges::find(stacks_.sinks, s.who, &StackSink::ranks);
       sink != stacks_.sinks.end())
-    return analyze::explain(s, *sink);
+    return explain_by(s, *sink);
   s.reason = describe(p.stage);
   s.wait = wait_of(p.stage);
   if (s.wait == WaitKind::service && p.stage.where >= 0) {

@@ -103,16 +103,12 @@ void group(StackReport& report) {
 }
 
 // Looks at the same processes at different moments.
-class Looks {
- public:
-  // Keeps references to all of them.
-  Looks(const Facts& facts, const Topology& topology, const StackParams& params,
-        const std::vector<DumpedProcess>& processes, const PipelineStages& stages)
-      : facts_(facts),
-        topology_(topology),
-        params_(params),
-        processes_(processes),
-        stages_(stages) {}
+struct Looks {
+  const Facts& facts;
+  const Topology& topology;
+  const StackParams& params;
+  const std::vector<DumpedProcess>& processes;
+  const PipelineStages& stages;
 
   // Do they show the same? Only dumps of one level compare, to the line.
   void judge_motion(StackReport& report) const {
@@ -120,9 +116,9 @@ class Looks {
     std::size_t standing = 0, moving = 0, most = 0;
     bool waiter_moved = false;
     Nanoseconds longest = 0;
-    for (const DumpedProcess& p : processes_) {
+    for (const DumpedProcess& p : processes) {
       if (p.shown.role != "trainer" || p.dumps.size() < 2) continue;
-      const bool python = normal.python[stack_of(facts_, p.shown)];
+      const bool python = normal.python[stack_of(facts, p.shown)];
       std::vector<const Dump*> looks;
       for (const Dump& d : p.dumps)
         if (normal.python[d.stack] == python &&
@@ -158,7 +154,7 @@ class Looks {
   // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one
   // with most flags degrades the job.
   void find_rounds(StackReport& report) const {
-    if (std::ranges::none_of(processes_, [](const DumpedProcess& p) {
+    if (std::ranges::none_of(processes, [](const DumpedProcess& p) {
           return p.shown.role == "trainer" && p.dumps.size() > 1;
         })) {
       // One look at everybody, in however many files and folders it lies.
@@ -172,10 +168,9 @@ class Looks {
       if (!flagged.empty()) ++flags[flagged];
       report.rounds.push_back({look.name, look.time, outliers, flagged});
     }
-    if (report.rounds.size() >= params_.slow_rounds) name_degrader(flags, report);
+    if (report.rounds.size() >= params.slow_rounds) name_degrader(flags, report);
   }
 
- private:
   // One look at the job: the stack of each rank at about one time.
   struct Look {
     std::string name;
@@ -183,17 +178,17 @@ class Looks {
     std::map<Rank, std::uint32_t> stack;  // by rank
   };
 
-  const StackRow& row(const Dump& d) const { return facts_.samples[d.sample].row; }
+  const StackRow& row(const Dump& d) const { return facts.samples[d.sample].row; }
 
   // Two tools may have looked at the same instant; then they agree and it means nothing.
   bool different_moment(const Dump& a, const Dump& b) const {
     const StackRow &ra = row(a), &rb = row(b);
     if (a.series == b.series && a.round == b.round) return false;
     if (ra.time.clock != Clock::none && ra.time.clock == rb.time.clock)
-      return std::abs(ra.time.ns - rb.time.ns) >= params_.apart;
+      return std::abs(ra.time.ns - rb.time.ns) >= params.apart;
     return ra.source == rb.source &&
            (a.series == b.series ||
-            base_name(path_of(facts_, a.sample)) == base_name(path_of(facts_, b.sample)));
+            base_name(path_of(facts, a.sample)) == base_name(path_of(facts, b.sample)));
   }
 
   // What tells the looks at one process apart: the part of their paths that differs.
@@ -202,7 +197,7 @@ class Looks {
   std::vector<std::string> names_of(const std::vector<const Dump*>& dumps) const {
     std::vector<std::string> paths;
     for (const Dump* d : dumps) {
-      const std::string_view path = path_of(facts_, d->sample);
+      const std::string_view path = path_of(facts, d->sample);
       paths.push_back(
           fmt::format("{}/{}", path.substr(0, path.size() - base_name(path).size()), d->stem));
     }
@@ -229,8 +224,8 @@ class Looks {
   // The looks at the trainers by the tool that the first of them was seen with, in order of time.
   std::vector<Look> at_trainers(const NormalStacks& normal) const {
     const auto first = std::ranges::find_if(
-        processes_, [](const DumpedProcess& p) { return p.shown.role == "trainer"; });
-    const std::string& source = facts_.samples[first->shown.sample].row.source;
+        processes, [](const DumpedProcess& p) { return p.shown.role == "trainer"; });
+    const std::string& source = facts.samples[first->shown.sample].row.source;
     struct Seen {
       Rank rank;
       std::vector<const Dump*> dumps;
@@ -239,7 +234,7 @@ class Looks {
     std::vector<Seen> seen;
     std::set<std::string> names;
     std::size_t most_looks = 0;
-    for (const DumpedProcess& p : processes_) {
+    for (const DumpedProcess& p : processes) {
       if (p.shown.role != "trainer" || !p.shown.rank) continue;
       std::vector<const Dump*> dumps;
       for (const Dump& d : p.dumps)
@@ -285,7 +280,7 @@ class Looks {
         largest = &ranks;
     std::vector<Rank> out;
     for (const auto& [stack, ranks] : groups)
-      if (&ranks != largest && stages_.whole(ranks).empty())
+      if (&ranks != largest && stages.whole(ranks).empty())
         out.insert(out.end(), ranks.begin(), ranks.end());
     sort_rows(out);
     return out;
@@ -297,7 +292,7 @@ class Looks {
     const ParallelGroup* flagged = nullptr;
     std::size_t most = 0;
     bool tie = false;
-    for (const ParallelGroup& g : topology_.groups) {
+    for (const ParallelGroup& g : topology.groups) {
       if (g.dimension == "world") continue;
       const auto n = static_cast<std::size_t>(std::ranges::count_if(
           g.ranks, [&](Rank r) { return std::ranges::binary_search(outliers, r); }));
@@ -324,15 +319,9 @@ class Looks {
     }
     report.degrader_flags = best;
     if (best == second ||
-        static_cast<double>(best) < params_.slow_share * static_cast<double>(report.rounds.size()))
+        static_cast<double>(best) < params.slow_share * static_cast<double>(report.rounds.size()))
       report.degrader.clear();
   }
-
-  const Facts& facts_;
-  const Topology& topology_;
-  const StackParams& params_;
-  const std::vector<DumpedProcess>& processes_;
-  const PipelineStages& stages_;
 };
 
 }  // namespace
@@ -395,7 +384,7 @@ StackReport aggregate_stacks(const Facts& facts, const Topology& topology, const
   report.topology = std::ranges::any_of(
       topology.groups, [](const ParallelGroup& g) { return g.dimension != "world"; });
   if (!report.topology) report.notes.push_back(say(Phrase::no_parallel_groups));
-  const Looks looks(facts, topology, params, dumped.all, stages);
+  const Looks looks{facts, topology, params, dumped.all, stages};
   looks.judge_motion(report);
   looks.find_rounds(report);
   const bool known = hang.known && !(hang.inferred && report.motion == Motion::moving);
