@@ -186,7 +186,8 @@ Why foreign_elsewhere(const Setting& s, const Finding& f, CauseKind kind) {
 // it.
 bool over_for_days(const Setting& s, const Finding& f) {
   const Case& c = s.incident;
-  return c.last_iteration.value_or(0) > 0 && f.end && c.last_word && *f.end + kDay < *c.last_word &&
+  const auto& end = f.end ? f.end : f.start;
+  return c.last_iteration.value_or(0) > 0 && end && c.last_word && *end + kDay < *c.last_word &&
          s.all_left_with_0;
 }
 
@@ -208,7 +209,9 @@ Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
                        s.broken.job_names_root || s.broken.name_another(f);
   const bool explained_elsewhere =
       std::ranges::any_of(s.explained, [&](const Host& host) { return host != f.host; });
-  if (!explained_elsewhere && (corroborated(s, f, kind) || !no_part)) return std::nullopt;
+  const bool outlived = over_for_days(s, f) && s.slow_to_the_end;
+  if (!explained_elsewhere && !outlived && (corroborated(s, f, kind) || !no_part))
+    return std::nullopt;
   return say(Phrase::job_without_times);
 }
 
@@ -572,6 +575,14 @@ constexpr Objection kToOrder[] = {
 
 }  // namespace
 
+// Its last steps are slow: it is looked at because it goes on.
+static bool slow_at_its_end(const Case& c) {
+  return std::ranges::any_of(c.findings, [](const Finding& f) {
+    const auto* slow = std::get_if<SlowFacts>(&f.facts);
+    return f.fired(Analysis::slow) && slow != nullptr && !slow->over;
+  });
+}
+
 Setting::Setting(const Case& c, const DecideParams& p)
     : incident(c),
       params(p),
@@ -580,7 +591,8 @@ Setting::Setting(const Case& c, const DecideParams& p)
       witnesses(c, broken),
       machines(c, p),
       surroundings(c, p, moments.first_consequence),
-      all_left_with_0(std::ranges::all_of(c.exits, [](const ExitFact& x) { return x.code == 0; })) {
+      all_left_with_0(std::ranges::all_of(c.exits, [](const ExitFact& x) { return x.code == 0; })),
+      slow_to_the_end(slow_at_its_end(c)) {
   for (const Finding& f : c.findings)
     if (f.fired() && out_of_gpu_memory(f) && f.hosts.size() > 1 && !moments.went_on(f) &&
         (memory == nullptr || came_before(f, *memory)))

@@ -32,6 +32,7 @@ struct Setting {
   const JobMachines machines;
   const Surroundings surroundings;
   const bool all_left_with_0;
+  const bool slow_to_the_end;       // its last steps are slow
   const Finding* memory = nullptr;  // GPU memory that ran out on several hosts, the first time
   std::set<Host> explained;  // machines whose setting explains what else was reported of them
   Moments::First first;      // of the candidates that are no consequences; set between both

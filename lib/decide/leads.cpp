@@ -20,7 +20,7 @@ int weight(const Finding& f) {
   if (f.analysis == Analysis::leads) return f.outcome == Outcome::ruled_out ? 0 : 2;
   if (f.analysis != Analysis::classify || f.outcome == Outcome::ruled_out || f.role == Role::advice)
     return 0;
-  if (f.hearsay || f.severity == Severity::info) return 0;
+  if (f.hearsay || f.severity == Severity::info || f.traits.has(Trait::may_slow)) return 0;
   if (f.cause == CauseKind::outside && !f.fired()) return 0;  // said of others
   // A port that went down when the job failed, or at an unknown time, is no proof by itself, and
   // the first thing to look at.

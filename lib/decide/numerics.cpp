@@ -281,7 +281,9 @@ Answer data_corruption(Walk& w) {
 
 const Finding* loss_that_stayed_high(const Walk& w) {
   for (const Finding& f : w.incident.findings)
-    if (f.fired(Analysis::divergence) && f.event_class == "loss_jumped") return &f;
+    if (f.fired(Analysis::divergence) &&
+        (f.event_class == "loss_jumped" || f.event_class == "loss_diverged"))
+      return &f;
   return nullptr;
 }
 

@@ -326,6 +326,12 @@ Answer setup_failure(Walk& w) {
     if (known_machine(w, place))
       target(v, {SubjectKind::host, place}, c->confidence * confidence::kPartWithoutHost,
              ids(c->findings));
+  // The others need not wait until it is mended.
+  if (places.size() == 1 && w.incident.hosts > 1 && f.traits.has(Trait::unfit_machine) &&
+      known_machine(w, places.front())) {
+    v.action = Action::isolate;
+    drain(w, places.front(), f.event_class);
+  }
   if (odd != nullptr) {
     target(v, odd->subject, confidence::kSettingDiffers, {odd->id});
     next(v, NextKind::plan, odd->advice);

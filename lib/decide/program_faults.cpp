@@ -48,6 +48,39 @@ bool memory_of_one_host(Walk& w, const Cause& c) {
   return true;
 }
 
+// Software that one machine alone has otherwise, its image before a package, in a job that never
+// made a step: programs that are not the same do not agree.
+const Finding* other_software(const Walk& w) {
+  if (w.incident.last_iteration || w.incident.last_progress) return nullptr;
+  const Finding* out = nullptr;
+  const auto weight = [](const Finding& f) {
+    return std::pair(f.subject.id.starts_with("container.image."), f.severity);
+  };
+  for (const Finding& f : w.incident.findings)
+    if (f.fired(Analysis::drift) && f.hosts.size() == 1 && w.incident.of_job(f.hosts.front()) &&
+        (f.subject.id.starts_with("container.image.") || f.subject.id.starts_with("pip.")) &&
+        (out == nullptr || weight(f) > weight(*out)))
+      out = &f;
+  return out;
+}
+
+// What stopped before the exception says more than its name; and what one machine has otherwise.
+void explain(Walk& w, const Cause& c, const Finding& f) {
+  Verdict& v = w.verdict;
+  for (const Finding* one : c.findings)
+    if (one->event_class != f.event_class && !one->traits.has(Trait::any_exception) &&
+        one->subject.kind != SubjectKind::code) {
+      v.summary += say(Phrase::shown_besides, inside(one->title));
+      break;
+    }
+  if (const Finding* other = other_software(w)) {
+    const auto& setting = std::get<SettingFacts>(other->facts);
+    target(v, other->subject, confidence::kSettingDiffers, {other->id});
+    v.summary += say(Phrase::alone_has, other->hosts.front(), setting.label, setting.value);
+    if (!other->advice.empty()) next(v, NextKind::plan, other->advice);
+  }
+}
+
 // The same in an earlier run, on ranks that are not among these.
 bool other_ranks_had(const Walk& w, const std::string& event_class, const std::set<Rank>& ranks) {
   return std::ranges::any_of(w.incident.findings, [&](const Finding& f) {
@@ -116,6 +149,7 @@ Answer user_code(Walk& w) {
   else
     v.summary =
         say(Phrase::program_failed_on_ranks, ranks.size(), said.empty() ? what : said, place);
+  explain(w, *c, *f);
   if (ranks.size() == 1 && w.incident.ranks > 1)
     next(v, NextKind::plan, say(Phrase::only_rank_failed_this_way, rank_names[0]));
   next(v, NextKind::plan,

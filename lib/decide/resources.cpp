@@ -130,6 +130,35 @@ Answer full_on(Walk& w, const Cause& c, const Finding& f, const Host& host) {
   return taken(say(Phrase::class_on_place, f.event_class, host));
 }
 
+// The machine that ran out of memory, where it alone has less of it than the others.
+const Finding* has_less_memory(const Walk& w, const Cause& c, const Finding& f) {
+  if (f.symptom != Symptom::cpu_oom || c.hosts.size() != 1 || !w.incident.of_job(c.hosts.front()))
+    return nullptr;
+  for (const Finding& one : w.incident.findings) {
+    const auto* setting = std::get_if<SettingFacts>(&one.facts);
+    if (one.fired(Analysis::drift) && setting != nullptr && setting->slows && setting->of_part() &&
+        one.subject.id.starts_with("host.memory") && one.hosts == c.hosts)
+      return &one;
+  }
+  return nullptr;
+}
+
+Answer short_of_memory(Walk& w, const Cause& c, const Finding& f, const Finding& less) {
+  Verdict& v = w.verdict;
+  const Host& host = c.hosts.front();
+  const auto& setting = std::get<SettingFacts>(less.facts);
+  v.action = Action::isolate;
+  std::vector<std::string> supports = ids(c.findings);
+  supports.insert(supports.begin(), less.id);
+  target(v, {SubjectKind::host, host}, confidence::kLimitReached, supports);
+  target(v, less.subject, less.confidence, {less.id});
+  v.summary = say(Phrase::ran_out, inside(f.title), say(Phrase::on_place, host), at(c.start)) +
+              say(Phrase::alone_has, host, setting.label, setting.value) + in_its_words(f);
+  drain(w, host, f.event_class);
+  next(v, NextKind::plan, less.advice);
+  return taken(say(Phrase::class_on_place, f.event_class, host));
+}
+
 // What a program fills on most machines at once, or on one after the other, it would fill behind
 // any limit.
 Answer filled_by_program(Walk& w, const Cause& c, const Finding& growth) {
@@ -161,6 +190,7 @@ Answer resources(Walk& w) {
   v.action = Action::repair;
   v.symptom = f.symptom;
   v.start = c->start;
+  if (const Finding* less = has_less_memory(w, *c, f)) return short_of_memory(w, *c, f, *less);
   if (const Finding* growth = growth_before(w.incident, *c, f))
     return filled_by_program(w, *c, *growth);
   if (const Finding* before = again_elsewhere(w.incident, *c, f))

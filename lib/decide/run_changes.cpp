@@ -118,6 +118,12 @@ bool as_planned(const SlowFacts& slow, double work) {
          work >= kLeast && slow.factor >= kBelow * work && slow.factor <= kAbove * work;
 }
 
+// It is known what makes the steps longer, whatever they have to do.
+bool known_reason(const Verdict& v) {
+  return std::ranges::any_of(v.targets,
+                             [](const Target& t) { return t.subject.kind == SubjectKind::config; });
+}
+
 // Where the whole run is slower than the one before, and nobody is accused of it; else null.
 const Finding* slower_than_before(const Walk& w) {
   const Finding* slow = lasting_slowness(w);
@@ -179,7 +185,7 @@ void consider_changes(Walk& w) {
     if (f.analysis == Analysis::changes) all.push_back(&f);
   Verdict& v = w.verdict;
   const Finding* slow = slower_than_before(w);
-  if (slow != nullptr && as_planned(slow_of(*slow), more_work(all)))
+  if (slow != nullptr && !known_reason(v) && as_planned(slow_of(*slow), more_work(all)))
     return say_planned(v, *slow, all);
   std::ranges::copy_if(all, std::back_inserter(changes),
                        [&](const Finding* f) { return explains(*f, effects); });

@@ -103,6 +103,33 @@ bool held_up(const Finding& f) {
   return f.traits.has(Trait::held_up) && (f.fired() || line_of(f).steps_after);
 }
 
+namespace {
+
+// Whether what held ranks up did so in this stretch; null: no step became longer.
+bool held_up_then(const Walk& w, const Finding& f, const Finding* slow) {
+  const bool by_itself = held_up(f);
+  const bool may = f.traits.has(Trait::may_slow) && (f.fired() || line_of(f).steps_after);
+  if ((!by_itself && !may) || slow == nullptr) return by_itself;
+  // An undated line of the scheduler or the compiler may be of any other time.
+  return f.start && slow->start && slow->end ? came_with(w, f, *slow)
+                                             : by_itself && f.cause == CauseKind::program;
+}
+
+// Where it was said, if that is not everywhere.
+Text told_on(const Walk& w, const Finding& reason, const Finding* slow) {
+  constexpr std::size_t kFew = 8;
+  std::set<Host> hosts;
+  for (const Finding& f : w.incident.findings)
+    if (f.event_class == reason.event_class && f.scope == Scope::host_local &&
+        held_up_then(w, f, slow))
+      hosts.insert(f.hosts.begin(), f.hosts.end());
+  return hosts.empty() || hosts.size() > kFew || hosts.size() >= w.incident.hosts
+             ? Text()
+             : say(Phrase::on_place, list(hosts));
+}
+
+}  // namespace
+
 std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* const> slow) {
   if (ended_well(w)) return std::nullopt;
   const bool named = std::ranges::any_of(
@@ -115,18 +142,11 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
   const bool from_start = std::ranges::any_of(slow, [](const Finding* f) {
     return slow_of(*f).from_start || slow_of(*f).first <= kFirstSteps;
   });
-  // An undated line of the scheduler or the compiler may be of any other time.
-  const auto held_up_then = [&](const Finding& f) {
-    if (!held_up(f)) return false;
-    if (slow.empty()) return true;
-    const Finding& first = *slow.front();
-    return f.start && first.start && first.end ? came_with(w, f, first)
-                                               : f.cause == CauseKind::program;
-  };
+  const Finding* stretch = slow.empty() ? nullptr : slow.front();
   const Finding* reason = nullptr;
   for (const Finding& f : w.incident.findings)
     if (!f.hearsay && (!named || (f.traits.has(Trait::unequal_work) && !held_down)) &&
-        (held_up_then(f) ||
+        (held_up_then(w, f, stretch) ||
          (from_start && f.traits.has(Trait::slows_all) && (f.fired() || line_of(f).steps_after))) &&
         (reason == nullptr || f.count > reason->count))
       reason = &f;
@@ -138,12 +158,13 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
                  : Action::repair;
   v.symptom = reason->symptom;
   v.precision = Precision::exact;
-  v.start = slow.empty() ? reason->start : slow.front()->start;
+  v.start = stretch == nullptr ? reason->start : stretch->start;
   if (v.action != Action::none)
     target(v, {SubjectKind::config, reason->event_class}, reason->confidence, {reason->id});
   v.summary = say(v.action == Action::none ? Phrase::slow_and_nobodys : Phrase::slow_for_reason,
-                  inside(reason->title), at(reason->start), in_its_words(*reason));
-  if (!slow.empty()) v.summary += steps_longer(*slow.front());
+                  inside(reason->title) + told_on(w, *reason, stretch), at(reason->start),
+                  in_its_words(*reason));
+  if (stretch != nullptr) v.summary += steps_longer(*stretch);
   if (!reason->advice.empty()) next(v, NextKind::plan, reason->advice);
   return taken(reason->title);
 }
@@ -170,16 +191,31 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   // Where no part is told apart, a switch that counts errors of its own is the only one to ask.
   const bool untold = grown == rules::StepPart::none;
   const rules::StepPart part = untold ? rules::StepPart::communication : grown;
+  const bool over = slow_of(slow).over;
+  const auto came = [&](const Finding& f) {
+    return slow.start && slow.end && came_with(w, f, slow);
+  };
+  // What went away with the stretch stands no more.
+  const auto stood = [&](const Finding& f) {
+    return f.fired(Analysis::classify) ||
+           (over && f.analysis == Analysis::classify && f.cause == CauseKind::shared &&
+            (f.transient || line_of(f).steps_after));
+  };
+  // Files come from there whatever a log tells of its steps; a word of one machine is its own.
+  const auto waits_for_files = [](const Finding& f) {
+    constexpr std::uint64_t kOften = 3;
+    return rules::made_longer_by(rules::StepPart::data, f.symptom) &&
+           (f.hosts.size() > 1 || f.count >= kOften);
+  };
   std::vector<const Finding*> faults;
   for (const Finding& f : w.incident.findings) {
     // What a switch shows when it is asked: its counters, and what stays so until it is mended.
     const bool counted = counters_of_switch(f) || (!f.start && f.traits.has(Trait::lasting) &&
                                                    f.subject.kind == SubjectKind::network_switch);
-    if (f.fired(Analysis::classify) && !f.hearsay && f.role != Role::teardown &&
-        f.severity >= Severity::warning &&
+    if (stood(f) && !f.hearsay && f.role != Role::teardown && f.severity >= Severity::warning &&
         ((rules::made_longer_by(part, f.symptom) &&
-          (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && slow.start &&
-                       slow.end && came_with(w, f, slow)))) ||
+          (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && came(f)))) ||
+         (untold && waits_for_files(f) && came(f)) ||
          (told_by_server(f) && lost_a_disk(f, slow, untold ? rules::StepPart::data : grown))))
       faults.push_back(&f);
     // Measured for as long as it was slow: that needs no part of the step to tell of it.
@@ -201,17 +237,19 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   const bool port = first.subject.kind == SubjectKind::network_switch &&
                     first.symptom == Symptom::infiniband_error;
   act(v,
-      port || measured_with(first, slow) || told_by_server(first) ? Action::repair
-                                                                  : Action::mitigate,
+      port || over || measured_with(first, slow) || told_by_server(first) ? Action::repair
+                                                                          : Action::mitigate,
       Precision::group, first.symptom);
   Subject whom = first.subject;
   if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage &&
       whom.kind != SubjectKind::config)
-    whom = part == rules::StepPart::communication
+    whom = part == rules::StepPart::communication && !waits_for_files(first)
                ? Subject{SubjectKind::network_switch, "network of the job"}
                : Subject{SubjectKind::storage, "remote storage"};
   target(v, whom, confidence::kSharedUnnamed, ids(faults));
-  if (measured_with(first, slow))
+  if (slow_of(slow).stall)
+    v.summary = say(Phrase::stood_for_reason, slow.why, inside(first.title), in_its_words(first));
+  else if (measured_with(first, slow))
     v.summary =
         say(slow_of(slow).over ? Phrase::was_slow_by_surroundings : Phrase::slow_by_surroundings,
             surroundings(first), first.title, slow_of(slow).factor, lasted, price);

@@ -1,10 +1,13 @@
 // A job that did not fail but was slow: whom to relieve, or that it is over.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "decide/slow_part.hpp"
+#include "model/ascii.hpp"
 #include "model/confidence.hpp"
 #include "model/contains.hpp"
+#include "model/number.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "rules/step_parts.hpp"
@@ -393,6 +396,20 @@ std::optional<Answer> unequal_by_design(Walk& w, const Finding& f) {
   return not_enough(f.why);
 }
 
+// Its steps are as they should be, and its start took long.
+std::optional<Answer> slow_start(Walk& w) {
+  const auto start = std::ranges::find_if(
+      w.incident.findings, [](const Finding& f) { return f.fired(Analysis::slow_start); });
+  if (start == w.incident.findings.end() || ended_well(w)) return std::nullopt;
+  Verdict& v = w.verdict;
+  act(v, Action::mitigate, Precision::exact, start->symptom);
+  v.start = start->start;
+  target(v, start->subject, start->confidence, {start->id});
+  v.summary = say(Phrase::start_was_slow, inside(start->title), start->why);
+  next(v, NextKind::plan, start->advice);
+  return taken(start->title);
+}
+
 // What makes a job slow that did not fail, where more than its steps tell of it.
 std::optional<Answer> slow_for_a_cause(Walk& w, std::span<const Finding* const> slow) {
   if (auto answer = slow_in_tests(w)) return answer;
@@ -400,7 +417,9 @@ std::optional<Answer> slow_for_a_cause(Walk& w, std::span<const Finding* const> 
   if (auto answer = slow_requests(w)) return answer;
   if (auto answer = slow_by_neighbour(w)) return answer;
   if (auto answer = slow_for_known_reason(w, slow)) return answer;
-  return slow.empty() ? slow_saves(w) : std::nullopt;
+  if (!slow.empty()) return std::nullopt;
+  if (auto answer = slow_saves(w)) return answer;
+  return slow_start(w);
 }
 
 // It was somebody, and is over for as long as it lasted.
@@ -418,6 +437,24 @@ Answer slow_and_settled(Walk& w, const Finding& f, std::span<const Finding* cons
   return taken(f.why);
 }
 
+// A setting that was changed to that distance: "600" of ten minutes, "50" of as many steps.
+const Finding* set_to_period(const Walk& w, double period, bool clock) {
+  constexpr double kNear = 0.08;
+  static constexpr std::string_view kDistances[] = {"interval", "period", "every", "freq", "cron"};
+  for (const Finding& f : w.incident.findings) {
+    const auto* change = std::get_if<ChangeFacts>(&f.facts);
+    double value = 0;
+    if (change == nullptr || !parse_whole(change->after, value)) continue;
+    const std::string name = lower(change->name);
+    if (std::ranges::none_of(kDistances,
+                             [&](std::string_view word) { return contains(name, word); }))
+      continue;
+    for (const double unit : {1.0, 60.0})
+      if ((unit == 1 || clock) && std::abs(value * unit - period) <= kNear * period) return &f;
+  }
+  return nullptr;
+}
+
 // Slow now and again, at equal distances.
 Answer slow_in_rhythm(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
@@ -427,6 +464,14 @@ Answer slow_in_rhythm(Walk& w, const Finding& f) {
   v.precision = Precision::candidates;
   v.summary =
       say(Phrase::slow_in_rhythm, f.why, price(f), clock ? std::string("timer") : std::string());
+  if (const Finding* change = set_to_period(w, slow_of(f).period, clock)) {
+    // What runs beside the job is the site's, what the program does itself its configuration's.
+    v.action = clock ? Action::repair : Action::rollback;
+    target(v, change->subject, confidence::kSettingChanged, {change->id, f.id});
+    v.summary += say(Phrase::set_to_that_distance, change->why);
+    next(v, NextKind::plan, say(Phrase::take_change_back, change->subject.id));
+    return taken(f.why);
+  }
   target(v, {SubjectKind::job, "job"}, f.confidence, {f.id});
   next(v, NextKind::plan, say(clock ? Phrase::find_the_timer : Phrase::find_the_interval));
   return taken(f.why);
@@ -443,6 +488,35 @@ Answer slow_and_growing(Walk& w, const Finding& f) {
   next(v, NextKind::plan, say(Phrase::find_what_is_kept));
   next(v, NextKind::plan, say(Phrase::restart_meanwhile));
   return taken(f.why);
+}
+
+// What each step was given to do, a stretch that is over, or a pause: nothing is to be relieved,
+// but what was at fault for all.
+std::optional<Answer> planned_or_over(Walk& w, const Finding& f) {
+  Verdict& v = w.verdict;
+  if (slow_of(f).more_work) {
+    v.action = Action::none;
+    v.symptom = Symptom::none;
+    v.summary = say(Phrase::steps_do_more, lasted(f), slow_of(f).factor);
+    return taken(f.why);
+  }
+  if (slow_of(f).over && f.subject.kind == SubjectKind::job &&
+      (measured_around(w, f) || !ended_well(w)))
+    if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return answer;
+  if (slow_of(f).stall) {
+    v.action = Action::none;
+    v.symptom = Symptom::none;
+    v.summary = say(Phrase::stood_and_went_on, f.why);
+    next(v, NextKind::collect, say(Phrase::collect_of_stall));
+    return taken(f.why);
+  }
+  if (slow_of(f).transient) {
+    v.action = Action::none;
+    v.symptom = Symptom::none;
+    v.summary = say(Phrase::slow_and_over, slow_of(f).factor, lasted(f), price(f));
+    return taken(f.why);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -491,9 +565,11 @@ Answer slow_job(Walk& w) {
     return scheduler_word(word) && slow_until_word(w, word) != nullptr;
   });
   if (!failed.empty() && !ended_for_it) {
-    next(v, NextKind::plan,
-         say(Phrase::slow_before_failure, factor, lasted(f),
-             f.subject.kind == SubjectKind::job ? Text() : say(Phrase::by_place, outlier_name(f))));
+    if (!slow_of(f).stall)
+      next(v, NextKind::plan,
+           say(Phrase::slow_before_failure, factor, lasted(f),
+               f.subject.kind == SubjectKind::job ? Text()
+                                                  : say(Phrase::by_place, outlier_name(f))));
     return ruled_out(failed);
   }
   if (const auto answer = unequal_by_design(w, f)) return *answer;
@@ -501,20 +577,7 @@ Answer slow_job(Walk& w) {
   v.end = f.end;
   v.symptom = f.symptom;
   const bool over = slow_of(f).over;
-  if (slow_of(f).more_work) {
-    v.action = Action::none;
-    v.symptom = Symptom::none;
-    v.summary = say(Phrase::steps_do_more, lasted(f), factor);
-    return taken(f.why);
-  }
-  if (slow_of(f).over && f.subject.kind == SubjectKind::job && measured_around(w, f))
-    if (auto answer = slow_for_all(w, f, lasted(f), price(f))) return *std::move(answer);
-  if (slow_of(f).transient) {
-    v.action = Action::none;
-    v.symptom = Symptom::none;
-    v.summary = say(Phrase::slow_and_over, factor, lasted(f), price(f));
-    return taken(f.why);
-  }
+  if (auto answer = planned_or_over(w, f)) return *std::move(answer);
   if (slow_of(f).rhythm != SlowRhythm::none) return slow_in_rhythm(w, f);
   if (slow_of(f).grows > 0) return slow_and_growing(w, f);
   if (f.subject.kind == SubjectKind::job) {

@@ -24,12 +24,16 @@
 #include "analyze/pace/growing_steps.hpp"
 #include "analyze/pace/rhythm.hpp"
 #include "analyze/pace/slow.hpp"
+#include "analyze/pace/step_gap.hpp"
+#include "analyze/pace/slow_start.hpp"
 #include "analyze/pace/slow_what_if.hpp"
 #include "analyze/hang/stacks.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "calls.hpp"
 #include "outcomes.hpp"
+#include "more_work.hpp"
 #include "pace.hpp"
+#include "step_chart.hpp"
 #include "model/phrases.hpp"
 #include "report/phrases.hpp"
 
@@ -81,10 +85,19 @@ std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pac
   if (std::ranges::none_of(out, [](const Finding& f) { return f.outcome == Outcome::fired; }))
     if (const auto rhythm = analyze::rhythm_of(pace.steps))
       out = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
+  if (std::ranges::none_of(out, [](const Finding& f) { return f.outcome == Outcome::fired; }))
+    if (const auto gap = analyze::longest_gap(pace.steps, pace.checkpoints))
+      out = {analyze::gap_finding(facts, pace.steps, *gap)};
   if (std::ranges::all_of(out, unexplained))
     if (const auto growing = analyze::growing_steps(pace.steps))
       out = {analyze::growing_finding(facts, pace.steps, *growing)};
   return out;
+}
+
+std::vector<Finding> start_of(const store::Database& db, const analyze::Facts& facts,
+                              const Pace& pace) {
+  return analyze::slow_start(
+      facts, pace.steps, analyze::restart_parts(facts, pace.steps, db.start_marks(), pace.loads));
 }
 
 }  // namespace
@@ -162,6 +175,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   CULPRIT_CHECK(keep(Analysis::port_counters,
                      analyze::port_counters(facts, rules::Catalogue::built_in(), load)));
   CULPRIT_CHECK(keep(Analysis::saves, slow_saves_of(db, facts, pace)));
+  CULPRIT_CHECK(keep(Analysis::slow_start, start_of(db, facts, pace)));
   CULPRIT_CHECK(keep(Analysis::divergence, divergence_of(db, facts, pace, all)));
   CULPRIT_CHECK(keep(Analysis::changes, analyze::run_changes(facts)));
   if (!facts.outcomes.empty()) CULPRIT_CHECK(keep(Analysis::outcomes, outcomes_of(facts)));

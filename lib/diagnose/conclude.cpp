@@ -37,6 +37,7 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
     // The end of an earlier run, or of a tool, that the log of this one holds.
     if (steps.follow(x.place.member, x.place.line, x.time_ns)) continue;
     if (facts.earlier_output.count(x.place.member) > 0 ||
+        analyze::goes_on_elsewhere(facts, x.place.member) ||
         (facts.start_is_known && facts.job_start && x.time_ns &&
          *x.time_ns + kMinute < *facts.job_start))
       continue;  // how an earlier run ended

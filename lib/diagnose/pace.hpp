@@ -12,7 +12,6 @@
 #include "analyze/pace/job_steps.hpp"
 #include "analyze/metrics/outlier_search.hpp"
 #include "analyze/pace/slow.hpp"
-#include "model/picture.hpp"
 #include "store/database.hpp"
 
 namespace culprit::diagnose {
@@ -33,10 +32,6 @@ struct Pace {
 Pace pace_of(const store::Database& db, const analyze::Facts& facts,
              const analyze::FailSlowParams& params = {});
 
-// The steps for a picture, thinned to some hundred points; empty when too few steps are known to
-// draw.
-StepChart chart_of(const Pace& pace);
-
 // Aegis's ten minutes, or less when the job was slow for a shorter time: a metric that left the
 // crowd for as long as that could not be seen otherwise.
 analyze::OutlierParams fitting(const Pace& pace);
@@ -53,11 +48,6 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
 // Hints that the machines stood still at the end.
 std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts,
                                const analyze::IncidentMetrics& metrics);
-
-// Of slow stretches in which the program did as much a second and GPU as before: each of their
-// steps has more to do, so nothing is slow.
-void note_more_work(const store::Database& db, const analyze::Facts& facts,
-                    std::vector<Finding>& slow);
 
 // Whether checkpoints take longer to save than they did, or a good part of the time.
 std::vector<Finding> slow_saves_of(const store::Database& db, const analyze::Facts& facts,

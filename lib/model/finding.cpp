@@ -89,6 +89,7 @@ struct Spell {
     if (f.event_only) out["event_only"] = flag(true);
     if (f.of_part) out["of_part"] = flag(true);
     if (f.more_work) out["more_work"] = flag(true);
+    if (f.stall) out["stall"] = flag(true);
     if (!f.grown.empty()) out["grown"] = f.grown;
   }
   void operator()(const DivergenceFacts& f) {
@@ -154,6 +155,7 @@ FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::str
   out.event_only = text("event_only") == "1";
   out.of_part = text("of_part") == "1";
   out.more_work = text("more_work") == "1";
+  out.stall = text("stall") == "1";
   out.grown = text("grown");
   return out;
 }

@@ -103,8 +103,10 @@ struct SlowFacts {
   bool transient = false;  // over, and too short to matter
   bool from_start = false;
   SlowRhythm rhythm = SlowRhythm::none;
+  double period = 0;           // of a rhythm: seconds by the clock, iterations by the count
   std::size_t grows = 0;       // starts of the process from which its steps grew longer and longer
   bool against_peers = false;  // the whole run, by the others' parts of steps: no time was faster
+  bool stall = false;          // no step at all, between two that are as quick as ever
   std::string shape;
   Text from_calls;  // how steps were counted without a log of them
   // Of the rank, host or device that stands out, when one does:
@@ -137,7 +139,7 @@ struct SettingFacts {
   std::string explains;  // communication, speed, other
   // One host alone has it, and it is the value that is slower: a link at a lower rate.
   bool slows = false;
-  bool device = false;          // of a GPU or a NIC, not of the system's software
+  bool device = false;          // of a GPU, a NIC or memory, not of the system's software
   std::string label, value;     // "link rate", "100 on node-07 (node-07 mlx5_3)"
   bool far_below = false;       // at most half of what the others have
   bool set_by_command = false;  // one command sets it back

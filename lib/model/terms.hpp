@@ -90,7 +90,8 @@
   CULPRIT_SIGNAL_ANALYSES(ANALYSIS) \
   ANALYSIS(collectives) ANALYSIS(stacks) ANALYSIS(hang) ANALYSIS(drift) ANALYSIS(outliers) \
   ANALYSIS(stall) ANALYSIS(growth) ANALYSIS(slow_group) ANALYSIS(what_if) ANALYSIS(slow) \
-  ANALYSIS(shared_change) ANALYSIS(port_counters) ANALYSIS(saves) ANALYSIS(divergence) \
+  ANALYSIS(shared_change) ANALYSIS(port_counters) ANALYSIS(saves) ANALYSIS(slow_start) \
+  ANALYSIS(divergence) \
   ANALYSIS(changes) ANALYSIS(outcomes) ANALYSIS(last_lines)
 // clang-format on
 #define CULPRIT_ENUMERATOR(word) word,

@@ -86,6 +86,8 @@
   /* said of one machine alone it is not that one's: others keep it, or need it not */ \
   TRAIT(not_of_host) \
   TRAIT(of_image) \
+  /* no job can use the machine until somebody has mended its software */ \
+  TRAIT(unfit_machine) \
   TRAIT(taken_back) \
   /* a device works below its rate until somebody mends it */ \
   TRAIT(below_rate) \
@@ -97,6 +99,8 @@
   TRAIT(beside_job) \
   /* it held ranks up for a while, as it says */ \
   TRAIT(held_up) \
+  /* it may make steps longer while it lasts, and says nothing where they are not */ \
+  TRAIT(may_slow) \
   TRAIT(in_storms) \
   /* it gives ranks unequal work, whatever their machines are */ \
   TRAIT(unequal_work) \

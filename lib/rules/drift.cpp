@@ -33,6 +33,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
                    .entity = object.value("entity", "host"),
                    .slower = object.value("slower", ""),
                    .carries = object.value("carries", ""),
+                   .part = object.value("part", false),
                    .set_by_command = object.value("set_by_command", false),
                    .under_load = object.value("under_load", false),
                    .of_image = object.value("of_image", false),

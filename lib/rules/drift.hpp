@@ -26,6 +26,7 @@ struct DriftRule {
   // lists.
   std::string slower;
   std::string carries;  // pattern of the names of devices that carry a job's traffic; "" = all
+  bool part = false;    // of a machine, and exchanged: a memory module
   bool set_by_command = false;        // one command sets it back: the device itself is well
   bool under_load = false;            // a job may run with it until its network is busy
   bool of_image = false;              // what the job brings along: no machine is mended

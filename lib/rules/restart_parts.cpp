@@ -34,7 +34,8 @@ RestartTable read_restart_table() {
   RestartTable out;
   const auto document = parse_json(embedded_rule("tables/restart_parts.json"));
   for (const auto& part : document["parts"])
-    out.parts.push_back({part["part"].get<std::string>(), part["label"].get<std::string>()});
+    out.parts.push_back({part["part"].get<std::string>(), part["label"].get<std::string>(),
+                         part.value("relief", "")});
   for (const auto& line : document["lines"]) {
     RestartRow row{.part = line["part"].get<std::string>(),
                    .edge = line["edge"].get<std::string>(),

@@ -10,6 +10,7 @@ namespace culprit::rules {
 
 struct RestartPart {
   std::string name, label;  // "nccl", "NCCL initialisation"
+  std::string relief;       // what makes it shorter; "": nothing that a job waits for is slow
 };
 // In the order of a report (FT-HSDP figure 2).
 std::span<const RestartPart> restart_parts();

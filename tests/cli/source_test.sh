@@ -6,6 +6,7 @@
 #    is asked by its enum. Reports read documents, hence texts: they are let be (tests/support/spelt_terms.txt).
 #  * No class of a rule stands where lines are judged: what a rule says is asked by its traits (lib/model/trait.hpp), so
 #    that a rule can be renamed, split or written by a user without a change of code.
+#  * Each trait stands in the schema of rules and in the manual for those who write them.
 #  * What each unit would compile anew for a second or more, the parser of the JSON library, is called by parse_json.
 set -eu
 [ $# = 1 ] || { echo "usage: $0 ROOT" >&2; exit 2; }
@@ -62,4 +63,8 @@ xargs grep -nE '#include <(nlohmann/json\.hpp|regex)>|[Jj]son::parse\(' <"$work/
   grep -vE '^lib/(model/json(_library\.hpp|\.cpp)|schema/schema\.cpp):|^lib/model/json\.hpp:[0-9]*://' >"$work/costly" || :
 [ ! -s "$work/costly" ] || complain "compile for seconds in each unit; model/json.hpp has parse_json and json_text:
 $(cat "$work/costly")"
+for trait in $(sed -n 's/^  TRAIT(\([a-z_]*\)).*/\1/p' lib/model/trait.hpp); do
+  grep -q "\"$trait\"" schemas/rule-v1.json || complain "schemas/rule-v1.json does not take the trait $trait"
+  grep -qx "\.It Cm $trait" man/culprit-rules.1 || complain "culprit-rules.1 does not tell of the trait $trait"
+done
 exit $failed

@@ -38,6 +38,31 @@ TEST(MeasuredRates, BothEndsOfOnePair) {
   EXPECT_NE(out.find("wherever n07 or one of 1 others takes part"), std::string::npos) << out;
 }
 
+// Each of the two is as quick as others with everybody else.
+TEST(MeasuredRates, TheWayBetweenTwoMachines) {
+  std::string text = "src,dst,busbw_GBps\n";
+  for (int i = 1; i <= 6; ++i)
+    for (int j = 1; j <= 6; ++j)
+      if (i != j) text += fmt::format("n{},n{},{}\n", i, j, i + j == 9 && i * j == 18 ? 11 : 46);
+  const std::string out = told(text, "pairs.csv");
+  for (const char* host : {"n3", "n6"})
+    EXPECT_NE(out.find(fmt::format("wherever {} or one of 1 others takes part", host)),
+              std::string::npos)
+        << out;
+}
+
+// What stays below it is quick, and the columns may have any name of an end.
+TEST(MeasuredRates, TheWayOutOfASwitch) {
+  std::string text = "pairs_in,pairs_to,algbw_GBps,busbw_GBps\n";
+  for (int i = 1; i <= 4; ++i)
+    for (int j = 1; j <= 4; ++j) {
+      const double rate = i != j && (i == 3 || j == 3) ? 19.1 : 48.2;
+      text += fmt::format("leaf0{},leaf0{},{},{}\n", i, j, rate, rate);
+    }
+  EXPECT_NE(told(text, "sweep.csv").find("through switch leaf03 is low"), std::string::npos)
+      << told(text, "sweep.csv");
+}
+
 // Several machines of which no measurement is usual, each beside one that is: a group.
 TEST(MeasuredRates, SeveralMachinesBelowOneSwitch) {
   std::string text = "src\tdst\tbusbw\n";

@@ -86,12 +86,13 @@ TEST(NumberTables, JsonOfRecords) {
 
 // What is no table of anybody's numbers stays a configuration.
 TEST(NumberTables, JsonOfSettings) {
-  for (const char* text :
-       {R"({"nodes": [{"host": "a1"}, {"host": "a2"}, {"host": "a3"}]})",
-        R"({"compute_ms": [1, 2, 3]})", R"([[[[[[[[{"rank": 1, "compute_ms": 2}]]]]]]]])",
-        "{\"step\": 1, \"rank\": 0, \"compute_ms\": 2}\n"
-        "{\"step\": 1, \"rank\": 1, \"compute_ms\": 2}\n"
-        "{\"step\": 1, \"rank\": 2, \"compute_ms\": 2}\n"})
+  for (const char* text : {R"({"nodes": [{"host": "a1"}, {"host": "a2"}, {"host": "a3"}]})",
+                           R"({"compute_ms": [1, 2, 3]})",
+                           R"({"compute_ms": {"1": 1.5, "2": 1.6, "3": 2.9}})",  // of steps
+                           R"([[[[[[[[{"rank": 1, "compute_ms": 2}]]]]]]]])",
+                           "{\"step\": 1, \"rank\": 0, \"compute_ms\": 2}\n"
+                           "{\"step\": 1, \"rank\": 1, \"compute_ms\": 2}\n"
+                           "{\"step\": 1, \"rank\": 2, \"compute_ms\": 2}\n"})
     EXPECT_NE(detect({"c.json", text, true}).format, "number-document") << text;
 }
 
@@ -113,9 +114,15 @@ TEST(NumberTables, WhomAProgramNames) {
       "step 40 fwd min 1.48 (rank 4) max 2.85 (rank 12) mean 1.54\n"
       "  Worst performing 5/32 ranks:\n"
       "    Rank=11 Node=gx-08 Score=0.53\n"
-      "    Rank=4 Node=gx-08 Score=0.97\n");
-  EXPECT_EQ(rows.points("slowest rank").values, (std::vector<double>{13, 12, 11}));
-  EXPECT_EQ(rows.points("slowest rank").steps, (std::vector<std::int64_t>{20, 40, 40}));
+      "    Rank=4 Node=gx-08 Score=0.97\n"
+      "  Worst performing 5/32 ranks:\n"
+      "    Rank=9 Node=gx-08 Score=0.96\n"
+      "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks: "
+      "{StragglerId(rank=10, node='gx-08')}\n"
+      "STRAGGLER DETECTION WARNING: Some GPUs performance dropped. Affected ranks: "
+      "{StragglerId(rank=1, node='gx-07'), StragglerId(rank=2, node='gx-07')}\n");
+  EXPECT_EQ(rows.points("slowest rank").values, (std::vector<double>{13, 12, 11, 10}));
+  EXPECT_EQ(rows.points("slowest rank").steps, (std::vector<std::int64_t>{20, 40, 40, 40}));
 }
 
 std::string said(const std::string& text) {

@@ -55,11 +55,13 @@ TEST(NvLinks, CountsThoseThatAreUp) {
       "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-aaaa-bbbb-cccc-1234567890ab)\n"
       "\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n"
       "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-00000001-aaaa-bbbb-cccc-1234567890ab)\n"
-      "\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n");
+      "\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n"
+      "GPU 2: NVIDIA H100 80GB HBM3 (UUID: GPU-00000002-aaaa-bbbb-cccc-1234567890ab)\n"
+      "\t NVML: Unable to retrieve NVLink information as all links are inActive\n");
   std::string out;
   for (const ConfigRow& c : rows.configs)
     if (c.name.starts_with("gpu.nvlinks")) out += c.name + "=" + c.value + " ";
-  EXPECT_EQ(out, "gpu.nvlinks[0]=1 gpu.nvlinks[1]=2 ");
+  EXPECT_EQ(out, "gpu.nvlinks[0]=1 gpu.nvlinks[1]=2 gpu.nvlinks[2]=0 ");
   EXPECT_TRUE(read_text("\t Link 0: <inactive>\n").configs.empty());
   const std::string one =
       "GPU 0: NVIDIA H100 (UUID: GPU-00000000-aaaa-bbbb-cccc-1234567890ab)\n"

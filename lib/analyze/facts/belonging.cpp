@@ -15,9 +15,9 @@ namespace {
 
 // Text of machines, schedulers and tools: its lines name hosts and jobs, and are placed by them.
 bool told_by_machine(const MemberRow& m) {
-  static const std::set<std::string> kKinds{"kernel",  "bmc",       "nvidia-smi",     "rdma",
-                                            "dcgm",    "scheduler", "fabric-manager", "kubernetes",
-                                            "storage", "data",      "source",         "process"};
+  static const std::set<std::string> kKinds{
+      "kernel",     "bmc",     "nvidia-smi", "rdma",   "dcgm",    "scheduler", "fabric-manager",
+      "kubernetes", "storage", "data",       "source", "process", "commands"};
   return kKinds.count(m.text_kind) > 0 || system_log(m.path);
 }
 
@@ -217,6 +217,14 @@ void place_members(Facts& facts) {
     if (m.belonging == Belonging::another && others.count(m.id) == 0 && steps.count(m.id) > 0 &&
         names.count(name_without_numbers(m.path)) > 0)
       m.belonging = Belonging::job;
+  std::set<std::string> series;  // of logs that make the job's steps
+  for (const MemberRow& m : facts.members)
+    if (m.belonging == Belonging::job && steps.count(m.id) > 0)
+      series.insert(file_of_run(m.path).series);
+  const auto of_run_before = [&](const MemberRow& m) {
+    const FileOfRun file = file_of_run(m.path);
+    return file.age < 0 && steps.count(m.id) > 0 && series.count(file.series) > 0;
+  };
   // At the top of a bundle lies whatever was at hand; in one folder, what belongs together.
   folders.erase("");
   for (MemberRow& m : facts.members) {
@@ -227,8 +235,9 @@ void place_members(Facts& facts) {
         names.count(name_without_numbers(m.path)) == 0 && before.count(m.id) == 0)
       m.belonging = Belonging::another;
     if (m.belonging != Belonging::unplaced) continue;
-    if (!any || (!of_other_program(m.path) && (folders.count(folder_of(m.path)) > 0 ||
-                                               names.count(name_without_numbers(m.path)) > 0)))
+    if (!any || of_run_before(m) ||
+        (!of_other_program(m.path) &&
+         (folders.count(folder_of(m.path)) > 0 || names.count(name_without_numbers(m.path)) > 0)))
       m.belonging = Belonging::job;
   }
   const Rows rows(facts, hosts);

@@ -460,7 +460,8 @@ std::set<MemberId> output_of_job(const Facts& facts) {
     // A history of Xids is no output, whatever its name, and what a daemon says in a machine's log
     // is none either: "xinetd[26482]: Connection reset by peer".
     if (said_by_kernel(e) || (!m->rank && (system_log(m->path) || said_by_unit(e)))) continue;
-    if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager")
+    if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager" &&
+        m->text_kind != "commands")
       training.insert(e.place.member);
   }
   std::erase_if(training, [&](MemberId id) {

@@ -151,6 +151,15 @@ std::string recorded_state(const Facts& facts, const std::string& job) {
 
 }  // namespace
 
+bool goes_on_elsewhere(const Facts& facts, MemberId log) {
+  const auto own = std::ranges::find(facts.progress, log, &ProgressSpan::member);
+  if (own == facts.progress.end() || !own->last.time_ns || !own->last.iteration) return false;
+  return std::ranges::any_of(facts.progress, [&](const ProgressSpan& p) {
+    return p.member != log && p.first.time_ns && *p.first.time_ns > *own->last.time_ns + kMinute &&
+           p.first.iteration && *p.first.iteration >= *own->last.iteration;
+  });
+}
+
 const EventRow* closing_line(const Facts& facts) {
   const EventRow* last = nullptr;
   // A launcher that saw one of its jobs fail speaks of another one when it says that one succeeded.
@@ -178,7 +187,8 @@ const EventRow* closing_line(const Facts& facts) {
                ((p.member == last->place.member && p.last.place.line > last->place.line) ||
                 (p.last.time_ns && last->time_ns && *p.last.time_ns > *last->time_ns + kMinute));
       });
-  return goes_on ? nullptr : last;
+  return goes_on || (last != nullptr && goes_on_elsewhere(facts, last->place.member)) ? nullptr
+                                                                                      : last;
 }
 
 bool job_completed(const Facts& facts) {

@@ -14,6 +14,10 @@ std::vector<Host> hosts_of_job(const Facts& facts);
 // Machines that serve files and of which no rank is known; short names, sorted.
 std::vector<Host> storage_servers(const Facts& facts);
 
+// The steps of that log go on in another one that begins after it: how it ended is not how the job
+// did.
+bool goes_on_elsewhere(const Facts& facts, MemberId log);
+
 // The framework's closing line of the run in question, the last by place; nullptr: none.
 const EventRow* closing_line(const Facts& facts);
 

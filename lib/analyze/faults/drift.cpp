@@ -294,7 +294,7 @@ namespace {
 // alike.
 bool few_hosts(const DriftItem& item) {
   const std::size_t odd = item.values[1].hosts.size();
-  const bool set = item.rule->entity == "host" || item.rule->set_by_command;
+  const bool set = (item.rule->entity == "host" && !item.rule->part) || item.rule->set_by_command;
   return odd == 1 || (set && odd <= 3 && item.values[0].hosts.size() >= 4 * odd);
 }
 
@@ -363,7 +363,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     auto& setting = std::get<SettingFacts>(f.facts);
     setting.slows = slower_alone(item, 0.95);
     setting.far_below = slower_alone(item, 0.5) && carries_traffic(item);
-    setting.device = item.rule->entity == "gpu" || item.rule->entity == "nic";
+    setting.device = item.rule->part || item.rule->entity == "gpu" || item.rule->entity == "nic";
     setting.set_by_command = item.rule->set_by_command;
     setting.beside_job = item.rule->slower == "more words";
     setting.under_load = item.rule->under_load;

@@ -96,8 +96,15 @@ double share_beyond(const std::vector<const PlacedSample*>& samples, double limi
   return static_cast<double>(n) / static_cast<double>(samples.size());
 }
 
+// stretches: all slow ones, of which no other says how it is at usual times.
 MetricLevels levels_of(const Measured& measured, const SharedMetric& metric, const Finding& slow,
+                       std::span<const Finding* const> stretches,
                        const SharedChangeParams& params) {
+  const auto in_another = [&](Nanoseconds time) {
+    return std::ranges::any_of(stretches, [&](const Finding* other) {
+      return other != &slow && time >= *other->start && time <= *other->end;
+    });
+  };
   const Nanoseconds from = *slow.start, to = *slow.end;
   const Nanoseconds beside = std::max(to - from, params.least_beside);
   std::vector<const PlacedSample*> in, out;
@@ -106,7 +113,7 @@ MetricLevels levels_of(const Measured& measured, const SharedMetric& metric, con
     highest = std::max(highest, s.value);
     if (s.time >= from && s.time <= to)
       in.push_back(&s);
-    else if (s.time >= from - beside &&
+    else if (s.time >= from - beside && !in_another(s.time) &&
              (s.time < from || (std::get<SlowFacts>(slow.facts).over && s.time <= to + beside)))
       out.push_back(&s);
   }
@@ -149,13 +156,17 @@ struct Worse {
   MetricLevels levels;
 };
 
-// A switch, or whatever comes first in all their names.
+// A switch, or whatever comes first or last in all their names: labels may stand in any order.
 std::string in_common(const std::vector<Worse>& worse) {
-  std::string first = worse.front().measured->name;
-  first.resize(std::min(first.find('/'), first.size()));
-  for (const Worse& w : worse)
-    if (w.measured->name != first && !w.measured->name.starts_with(first + "/")) return {};
-  return first;
+  const std::string& name = worse.front().measured->name;
+  const std::string first = name.substr(0, name.find('/')), last = name.substr(name.rfind('/') + 1);
+  const auto all = [&](auto has) {
+    return std::ranges::all_of(worse, [&](const Worse& w) { return has(w.measured->name); });
+  };
+  if (all([&](const std::string& one) { return one == first || one.starts_with(first + "/"); }))
+    return first;
+  return all([&](const std::string& one) { return one.ends_with("/" + last); }) ? last
+                                                                                : std::string();
 }
 
 // "cloudwatch/AWS_EFS_fs-0a91c27f.csv" -> "fs-0a91c27f": services name what they measure so.
@@ -293,7 +304,7 @@ std::vector<Finding> shared_changes(const Facts& facts, std::span<const Finding>
       std::vector<Worse> worse, all;
       std::size_t machines = 0;
       for (const auto& [name, one] : entities) {
-        const MetricLevels levels = levels_of(one, metric, *stretch, params);
+        const MetricLevels levels = levels_of(one, metric, *stretch, of_job, params);
         if (levels.within == nullptr) continue;
         all.push_back({&one, levels});
         machines += one.of_machine;

@@ -119,15 +119,19 @@ std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& ste
     else if (std::isfinite(steps.loss[i]))
       good.push_back(i);
   }
-  if (good.size() < params.least + params.window ||
-      (bad == steps.size() && !stopped_on_numbers(classified)))
-    return {};
+  const bool numbers = bad == steps.size() && !stopped_on_numbers(classified);
+  if (good.size() < params.least + params.window) return {};
   std::vector<double> loss(good.size());
   std::transform(good.begin(), good.end(), loss.begin(),
                  [&](std::size_t i) { return steps.loss[i]; });
   const std::vector<double> smooth = smoothed(loss, params.window);
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(smooth) - smooth.begin());
+  const bool far = smooth[lowest] >= params.least_loss &&
+                   smooth.back() >= params.far * smooth[lowest] &&
+                   good.size() - lowest >= params.for_long;
+  if (numbers && !far) return {};
   if (good.size() - lowest < params.least || !rises(std::span(smooth).subspan(lowest), params)) {
+    if (numbers) return {};
     if (const std::size_t grew = growing_norms(steps, good, params); grew > 0)
       return {grown_norms(facts, steps, good, grew)};
     return {};

@@ -22,13 +22,19 @@ struct DivergenceParams {
   double noise = 5;        // times the usual distance of neighbours
   std::size_t norms = 5;   // norms of gradients in a row, each above the one before
   double norm_rise = 10;   // times the usual norm, at their end
+  // A loss that is a number to the end, and goes up all the time: times the lowest, over so many
+  // steps; of one that is never near nought, as that of policies is.
+  double far = 1.5;
+  std::size_t for_long = 50;
+  double least_loss = 0.5;
 };
 
 // What all findings have that say that a training left its way by itself.
 Finding divergence_named(std::string id, std::string event_class, Text title);
 
 // One finding, "divergence/loss", of the last run; none where the loss did not rise, or where loss
-// and gradients stayed numbers. classified: what the program said of its end.
+// and gradients stayed numbers and the loss is not far above its lowest. classified: what the
+// program said of its end.
 std::vector<Finding> divergence_findings(const Facts& facts, const JobSteps& steps,
                                          std::span<const Finding> classified,
                                          const DivergenceParams& params = {});

@@ -23,7 +23,8 @@ struct JobSteps {
   std::vector<Place> place;
   bool from_times =
       false;  // durations are distances of the lines' times, not what the program measured
-  bool reckoned = false;  // times are the log's first one and the durations since
+  bool of_moments = false;  // rows are the moments of a table, by their place: no steps of the job
+  bool reckoned = false;    // times are the log's first one and the durations since
   Text from_calls;  // no log reports steps: how they were told from communication calls; else ""
   std::vector<std::string> sources;  // paths, in order
   std::size_t repeated = 0;          // rows left out because another process printed the same step

@@ -144,6 +144,8 @@ Finding rhythm_finding(const Facts& facts, const JobSteps& steps, const Rhythm& 
     slow.gpu_hours = rhythm.cost_ms / 3.6e6 * static_cast<double>(facts.world_size);
   slow.from_start = true;
   slow.rhythm = rhythm.by_clock ? SlowRhythm::clock : SlowRhythm::count;
+  slow.period = rhythm.by_clock ? static_cast<double>(rhythm.every) / static_cast<double>(kSecond)
+                                : static_cast<double>(rhythm.steps);
   f.facts = std::move(slow);
   for (const std::size_t i : {rhythm.first, rhythm.last})
     if (steps.place[i].line != 0)

@@ -112,7 +112,11 @@ std::uint64_t read_piece(Piece& piece, const Scanner& scanner, MemberSink& sink,
     return piece.blocks.empty() ? reader.end(row, std::nullopt) : reader.end(row, piece.blocks[0]);
   for (const std::string& block : piece.blocks)
     reader.block(block, scanned ? scanner.scan(block, row.text_kind, habit, rules) : BlockScan{});
-  if (scanned && rules && piece.blocks.size() == 1) reader.sections(piece.blocks[0], row);
+  if (scanned && rules && !piece.blocks.empty()) {
+    std::string& whole = piece.blocks.front();
+    for (std::size_t i = 1; i < piece.blocks.size(); ++i) whole += piece.blocks[i];
+    reader.sections(whole, row);
+  }
   return reader.end(row, std::nullopt);
 }
 

@@ -89,6 +89,24 @@ std::vector<RatePart> hosts_of_all(const std::vector<RateRow>& rows,
   return out;
 }
 
+// The two machines between which all slow rows were measured, while each is usual with others.
+std::vector<RatePart> ends_of_one_way(const std::vector<RateRow>& rows,
+                                      const std::vector<double>& shares,
+                                      const std::map<RatePart, Count>& counts) {
+  std::set<RatePart> out;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!(shares[i] < kFarBelow)) continue;
+    std::set<RatePart> ends;
+    for (const RatePart& part : rows[i].parts)
+      if (part.kind == RatePart::Kind::host) ends.insert(part);
+    if (ends.size() != 2 || (!out.empty() && ends != out)) return {};
+    out = std::move(ends);
+  }
+  const bool known = std::ranges::all_of(
+      out, [&](const RatePart& part) { return counts.at(part).usual >= kFewestUsual; });
+  return known ? std::vector<RatePart>(out.begin(), out.end()) : std::vector<RatePart>();
+}
+
 }  // namespace
 
 std::optional<SlowFactor> slow_factor(const std::vector<RateRow>& rows) {
@@ -113,7 +131,9 @@ std::optional<SlowFactor> slow_factor(const std::vector<RateRow>& rows) {
     const std::set<RatePart> parts(rows[i].parts.begin(), rows[i].parts.end());
     for (const RatePart& part : parts) {
       Count& count = counts[part];
-      ++(slow ? count.slow : count.usual);
+      // What does not leave a group or a switch says nothing of the way out.
+      const bool inside = !slow && std::ranges::count(rows[i].parts, part) > 1;
+      if (!inside) ++(slow ? count.slow : count.usual);
     }
   }
   out.slow = slow_shares.size();
@@ -121,6 +141,7 @@ std::optional<SlowFactor> slow_factor(const std::vector<RateRow>& rows) {
     return std::nullopt;
   out.parts = narrowest(counts, out.slow);
   if (out.parts.empty()) out.parts = hosts_of_all(rows, shares, counts);
+  if (out.parts.empty()) out.parts = ends_of_one_way(rows, shares, counts);
   if (out.parts.empty() || out.parts.size() > kMostAlike) return std::nullopt;
   std::nth_element(slow_shares.begin(), slow_shares.begin() + slow_shares.size() / 2,
                    slow_shares.end());

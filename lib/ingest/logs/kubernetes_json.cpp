@@ -7,6 +7,7 @@
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
 #include "ingest/engine/lenient_json.hpp"
+#include "ingest/logs/container_image.hpp"
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"
 #include "rules/restart_parts.hpp"
@@ -104,10 +105,16 @@ class KubernetesRecords {
         reading_.sink.put(IdentityRow{
             .place = place(other), .source = "pod", .host = Host(host), .address = other});
       }
-    for (const char* kind : {"initContainerStatuses", "containerStatuses"})
+    constexpr std::string_view kMain = "containerStatuses";
+    for (const std::string_view kind : {std::string_view("initContainerStatuses"), kMain})
       tree_.each(child(child(item, "status"), kind), [&](const Value& status) {
         for (const char* which : {"state", "lastState"})
           ended(child(child(status, which), "terminated"), host);
+        const std::string build = text(status, "imageID");
+        if (const std::size_t digest = build.find("sha256:");
+            kind == kMain && digest != std::string::npos && !host.empty())
+          put_image(place(build), text(status, "image"), std::string_view(build).substr(digest),
+                    host, reading_);
         return true;
       });
     const std::string message = text(child(item, "status"), "message");

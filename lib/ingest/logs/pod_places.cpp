@@ -8,6 +8,7 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/recogniser.hpp"
+#include "ingest/logs/container_image.hpp"
 #include "ingest/engine/setting_lines.hpp"
 #include "model/contains.hpp"
 
@@ -144,18 +145,6 @@ Outcome read_assignment(const TextLine& line, Reading& reading) {
     return {};
   put_name(line.place, pod, node, reading);
   return {true};
-}
-
-// Which build of an image a machine runs: a name and a tag may mean another one on each of them.
-void put_image(const Place& place, std::string_view image, std::string_view digest,
-               std::string_view machine, Reading& reading) {
-  constexpr std::size_t kDigest = 19;  // "sha256:" and twelve digits, as tools print it
-  image = image.substr(0, image.find('@'));
-  image.remove_prefix(std::min(image.rfind('/') + 1, image.size()));
-  image = image.substr(0, image.find(':'));
-  if (image.empty() || machine.empty() || machine == "<none>") return;
-  reading.sink.put(ConfigRow{place, "container.image." + std::string(image.substr(0, 120)),
-                             std::string(digest.substr(0, kDigest)), Host(machine.substr(0, 253))});
 }
 
 // A table with the node, the image and its digest of each pod, in columns that somebody chose.

@@ -5,10 +5,13 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
+#include "model/contains.hpp"
 
 namespace culprit::ingest {
 
 namespace {
+
+constexpr std::string_view kNoneUp = "as all links are inActive";
 
 class NvLinks final : public Kept {
  public:
@@ -23,9 +26,14 @@ class NvLinks final : public Kept {
     ++links.all;
     return true;
   }
+  bool none_up() {
+    if (gpu_.second.empty()) return false;
+    gpus_[gpu_].none = true;
+    return true;
+  }
   void finish(Reading& reading) override {
     for (const auto& [gpu, links] : gpus_)
-      if (links.all > 0)
+      if (links.all > 0 || links.none)
         reading.sink.put(ConfigRow{links.place, "gpu.nvlinks[" + gpu.second + "]",
                                    std::to_string(links.up), gpu.first});
   }
@@ -34,6 +42,7 @@ class NvLinks final : public Kept {
   struct Links {
     Place place;
     int up = 0, all = 0;
+    bool none = false;  // so the tool says, and lists none
   };
   std::pair<std::optional<Host>, std::string> gpu_;  // whose links follow
   std::map<std::pair<std::optional<Host>, std::string>, Links> gpus_;
@@ -50,12 +59,13 @@ Outcome read_nvlinks(const TextLine& line, Reading& reading) {
                                       reading.host_of(line.line.prefix));
     return {};
   }
+  if (contains(line.raw, kNoneUp)) return {reading.keep<NvLinks>().none_up()};
   if (!re2::RE2::PartialMatch(text, kLink, &found)) return {};
   return {reading.keep<NvLinks>().add(found != "<inactive>")};
 }
 
-constexpr std::string_view kNvLinkWords[] = {"<inactive>", "0 GB/s", "1 GB/s",
-                                             "2 GB/s",     "5 GB/s", " (UUID: GPU-"};
+constexpr std::string_view kNvLinkWords[] = {kNoneUp,  "<inactive>", "0 GB/s",      "1 GB/s",
+                                             "2 GB/s", "5 GB/s",     " (UUID: GPU-"};
 
 }  // namespace
 

@@ -110,6 +110,19 @@ bool names_work(std::string_view name) {
   return re2::RE2::FullMatch(piece, kWork) && !re2::RE2::PartialMatch(piece, kWait);
 }
 
+// "pairs_to", "leaf_from", "rack_b": one of the two ends of what was measured.
+bool names_an_end(std::string_view name) {
+  static const re2::RE2 kEnd(
+      R"((?:pairs?|leaf|tor|switch|rack|pod|group|node|host|server)_?(?:from|to|src|dst|source|dest|in|out|a|b|1|2))");
+  return re2::RE2::FullMatch({name.data(), name.size()}, kEnd);
+}
+
+// "leaf07", "tor-3", "sw12": no machine is called so.
+bool switch_named(std::string_view name) {
+  static const re2::RE2 kSwitch(R"((?i)(?:leaf|tor|spine|switch|sw)[-_]?\w{0,8}\d)");
+  return re2::RE2::FullMatch({name.data(), name.size()}, kSwitch);
+}
+
 Column column_of(std::string_view heading) {
   std::string name = lower(trimmed(heading.substr(0, heading.find_first_of("([ "))));
   std::erase(name, '#');
@@ -118,7 +131,8 @@ Column column_of(std::string_view heading) {
                      "peer",    "host_a", "host_b",   "sender",      "receiver", "node1",
                      "node2",   "host1",  "host2",    "nodes",       "hosts",    "nodelist",
                      "members", "pair",   "src_host", "dst_host",    "a",        "b"},
-               name))
+               name) ||
+      names_an_end(name))
     return Column::host;
   if (contains(Words{"nic", "hca", "dev", "device", "ib_dev", "rdma_dev", "netdev", "ifname",
                      "interface"},
@@ -314,7 +328,10 @@ class RateTable {
       if (columns_[i] == Column::host) {
         const std::vector<std::string> hosts = hosts_in(cells[i]);
         if (hosts.empty()) return false;
-        if (!of_groups(cells[i], hosts.size()))
+        if (std::ranges::all_of(hosts, switch_named))
+          for (const std::string& name : hosts)
+            parts.push_back({RatePart::Kind::network_switch, {}, name});
+        else if (!of_groups(cells[i], hosts.size()))
           add_hosts(hosts, parts);
         else
           for (const std::string& name : hosts) parts.push_back({RatePart::Kind::group, {}, name});
