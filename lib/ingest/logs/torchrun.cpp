@@ -213,6 +213,8 @@ Outcome read_exit_code(const TextLine& line, Reading& reading) {
       R"((?i)^[\w ./-]{0,60}\bexit[ _-]?(?:code|status)\s*[:= ]\s*(-?\d{1,3})\s*$)");
   ExitRow row;
   if (!re2::RE2::PartialMatch(line.line.message, kCode, &row.code)) return {};
+  // kubectl's word on a command that somebody typed.
+  if (line.line.message.starts_with("command terminated with") && row.code < 128) return {};
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.source = "shell";

@@ -119,7 +119,8 @@ bool names_an_end(std::string_view name) {
 
 // "leaf07", "tor-3", "sw12": no machine is called so.
 bool switch_named(std::string_view name) {
-  static const re2::RE2 kSwitch(R"((?i)(?:leaf|tor|spine|switch|sw)[-_]?\w{0,8}\d)");
+  static const re2::RE2 kSwitch(
+      R"((?i)(?:leaf|tor|spine|switch)[-_]?(?:[a-z]?\d)[\w-]*|sw[-_]?\d+)");
   return re2::RE2::FullMatch({name.data(), name.size()}, kSwitch);
 }
 
