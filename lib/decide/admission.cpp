@@ -209,7 +209,8 @@ Why without_story(const Setting& s, const Finding& f, CauseKind kind) {
                        s.broken.job_names_root || s.broken.name_another(f);
   const bool explained_elsewhere =
       std::ranges::any_of(s.explained, [&](const Host& host) { return host != f.host; });
-  const bool outlived = over_for_days(s, f) && s.slow_to_the_end;
+  const bool outlived =
+      over_for_days(s, f) && s.slow_to_the_end && !s.broken.any && !s.witnesses.cuda_error;
   if (!explained_elsewhere && !outlived && (corroborated(s, f, kind) || !no_part))
     return std::nullopt;
   return say(Phrase::job_without_times);

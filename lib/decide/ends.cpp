@@ -362,7 +362,10 @@ Answer no_failure(Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (scheduler_word(f) && !before_this_run(w.incident.history, f) && !survived(w.incident, f))
       return ruled_out(say(Phrase::scheduler_ended_this_run));
-  if (loss_that_stayed_high(w) != nullptr) return ruled_out(say(Phrase::loss_jumped));
+  // A loss that rises says nothing against another answer.
+  if (const Finding* high = loss_that_stayed_high(w);
+      high != nullptr && (high->event_class == "loss_jumped" || slow_stretches(w).empty()))
+    return ruled_out(say(Phrase::loss_jumped));
   if (const auto why = shown_by_runs(w)) return ruled_out(*why);
   std::vector<const Finding*> leads = strongest_leads(w);
   std::erase_if(leads, [&](const Finding* f) { return went_on(w.incident, w.params, *f); });

@@ -326,8 +326,9 @@ Answer setup_failure(Walk& w) {
     if (known_machine(w, place))
       target(v, {SubjectKind::host, place}, c->confidence * confidence::kPartWithoutHost,
              ids(c->findings));
-  // The others need not wait until it is mended.
-  if (places.size() == 1 && w.incident.hosts > 1 && f.traits.has(Trait::unfit_machine) &&
+  const bool never = !w.incident.last_iteration && !w.incident.last_progress;
+  // The others need not wait until it is mended. A machine that made steps is fit.
+  if (never && places.size() == 1 && w.incident.hosts > 1 && f.traits.has(Trait::unfit_machine) &&
       known_machine(w, places.front())) {
     v.action = Action::isolate;
     drain(w, places.front(), f.event_class);
@@ -336,7 +337,6 @@ Answer setup_failure(Walk& w) {
     target(v, odd->subject, confidence::kSettingDiffers, {odd->id});
     next(v, NextKind::plan, odd->advice);
   }
-  const bool never = !w.incident.last_iteration && !w.incident.last_progress;
   const std::string message = message_of(f);
   v.summary = say(
       Phrase::setup_failed, never ? say(Phrase::failed_in_setup) : say(Phrase::environment_failed),

@@ -130,14 +130,17 @@ Answer full_on(Walk& w, const Cause& c, const Finding& f, const Host& host) {
   return taken(say(Phrase::class_on_place, f.event_class, host));
 }
 
-// The machine that ran out of memory, where it alone has less of it than the others.
-const Finding* has_less_memory(const Walk& w, const Cause& c, const Finding& f) {
-  if (f.symptom != Symptom::cpu_oom || c.hosts.size() != 1 || !w.incident.of_job(c.hosts.front()))
+// The machine that ran out of memory, where it alone has less of it than the others, and no limit
+// was reached. What grows on all of them runs out there first.
+const Finding* has_less_memory(const Walk& w, const Cause& c, const Finding& f, bool grows) {
+  if (f.symptom != Symptom::cpu_oom || f.remedy == "raise_limit" || f.remedy == "enlarge_shm" ||
+      c.hosts.size() != 1 || !w.incident.of_job(c.hosts.front()))
     return nullptr;
   for (const Finding& one : w.incident.findings) {
     const auto* setting = std::get_if<SettingFacts>(&one.facts);
     if (one.fired(Analysis::drift) && setting != nullptr && setting->slows && setting->of_part() &&
-        one.subject.id.starts_with("host.memory") && one.hosts == c.hosts)
+        (setting->far_below || !grows) && one.subject.id.starts_with("host.memory") &&
+        one.hosts == c.hosts)
       return &one;
   }
   return nullptr;
@@ -190,9 +193,10 @@ Answer resources(Walk& w) {
   v.action = Action::repair;
   v.symptom = f.symptom;
   v.start = c->start;
-  if (const Finding* less = has_less_memory(w, *c, f)) return short_of_memory(w, *c, f, *less);
-  if (const Finding* growth = growth_before(w.incident, *c, f))
-    return filled_by_program(w, *c, *growth);
+  const Finding* growth = growth_before(w.incident, *c, f);
+  if (const Finding* less = has_less_memory(w, *c, f, growth != nullptr))
+    return short_of_memory(w, *c, f, *less);
+  if (growth != nullptr) return filled_by_program(w, *c, *growth);
   if (const Finding* before = again_elsewhere(w.incident, *c, f))
     return filled_by_program(w, *c, *before);
   // A full file system that several hosts see, or whose path is a shared one, is no host's.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "model/confidence.hpp"
+#include "model/contains.hpp"
 #include "rules/step_parts.hpp"
 
 namespace culprit::decide {
@@ -66,7 +67,9 @@ Effects effects_asked(const Walk& w) {
     return {"unequal load"};
   if (!since_a_start(w, slow_of(*slow))) return {};
   if (computes) return {grown, "unequal load"};
-  // Its part grew for all, or nothing tells the parts apart.
+  // Its part grew for all, or nothing tells the parts apart. In what they send each other stages of
+  // a pipeline wait for the one that has most to do.
+  if (grown == rules::name(rules::StepPart::communication)) return {grown, "unequal load"};
   if (!grown.empty()) return {grown};
   return {"communication", "data", "checkpoint", "compute", "host", "unequal load"};
 }
@@ -98,12 +101,14 @@ bool may_turn(const Verdict& v) {
 }
 
 // How many times as much a step has to do by these changes. Of several names of the batch the one
-// that grew most counts, and longer sequences come on top.
+// that grew most counts, and longer sequences come on top. Of a smaller batch of one pass a step
+// makes more.
 double more_work(const std::vector<const Finding*>& changes) {
   std::map<std::string_view, double> most;  // by what changes.json calls the setting
   for (const Finding* f : changes) {
     const ChangeFacts& c = std::get<ChangeFacts>(f->facts);
-    if (c.work > 0) most[c.label] = std::max(most[c.label], c.work);
+    const bool of_pass = contains(c.name, "micro") || contains(c.name, "per_device");
+    if (c.work > 0 && !(of_pass && c.work < 1)) most[c.label] = std::max(most[c.label], c.work);
   }
   double out = 1;
   for (const auto& [label, times] : most) out *= times;

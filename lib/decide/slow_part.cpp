@@ -105,24 +105,53 @@ bool held_up(const Finding& f) {
 
 namespace {
 
+// What may have made steps longer was said first when they became so: shortly before, or in the
+// first fifth of the stretch; or it comes again and again, and with the stretch more than at other
+// times. What stays until it is changed back is felt at once.
+bool began_with(const Walk& w, const Finding& f, const Finding& slow) {
+  constexpr Nanoseconds kBefore = 15 * kMinute, kAtOnce = 3 * kMinute, kBehind = 5 * kMinute;
+  if (!f.start || !slow.start || !slow.end) return false;
+  const Nanoseconds before = f.traits.has(Trait::lasting) ? kAtOnce : kBefore;
+  if (*f.start > *slow.start + std::max(kBehind, (*slow.end - *slow.start) / 5)) return false;
+  return *f.start >= *slow.start - before ||
+         (!f.traits.has(Trait::lasting) && came_with(w, f, slow));
+}
+
 // Whether what held ranks up did so in this stretch; null: no step became longer.
 bool held_up_then(const Walk& w, const Finding& f, const Finding* slow) {
   const bool by_itself = held_up(f);
-  const bool may = f.traits.has(Trait::may_slow) && (f.fired() || line_of(f).steps_after);
-  if ((!by_itself && !may) || slow == nullptr) return by_itself;
+  const bool may =
+      f.traits.has(Trait::may_slow) && (f.fired() || line_of(f).steps_after) && slow != nullptr &&
+      began_with(w, f, *slow) &&
+      (f.scope != Scope::host_local ||
+       std::ranges::all_of(f.hosts, [&](const Host& host) { return w.incident.of_job(host); }));
+  if (may) return true;
+  if (!by_itself || slow == nullptr) return by_itself;
   // An undated line of the scheduler or the compiler may be of any other time.
   return f.start && slow->start && slow->end ? came_with(w, f, *slow)
-                                             : by_itself && f.cause == CauseKind::program;
+                                             : f.cause == CauseKind::program;
 }
 
-// Where it was said, if that is not everywhere.
-Text told_on(const Walk& w, const Finding& reason, const Finding* slow) {
-  constexpr std::size_t kFew = 8;
+// The machines that said it of themselves.
+std::set<Host> said_by(const Walk& w, const Finding& reason, const Finding* slow) {
   std::set<Host> hosts;
   for (const Finding& f : w.incident.findings)
     if (f.event_class == reason.event_class && f.scope == Scope::host_local &&
         held_up_then(w, f, slow))
       hosts.insert(f.hosts.begin(), f.hosts.end());
+  return hosts;
+}
+
+// What one machine of several says may slow that one, and is asked with its other faults.
+bool of_one_machine(const Walk& w, const Finding& f, const Finding* slow) {
+  return f.traits.has(Trait::may_slow) && f.scope == Scope::host_local && w.incident.hosts > 1 &&
+         said_by(w, f, slow).size() == 1;
+}
+
+// Where it was said, if that is not everywhere.
+Text told_on(const Walk& w, const Finding& reason, const Finding* slow) {
+  constexpr std::size_t kFew = 8;
+  const std::set<Host> hosts = said_by(w, reason, slow);
   return hosts.empty() || hosts.size() > kFew || hosts.size() >= w.incident.hosts
              ? Text()
              : say(Phrase::on_place, list(hosts));
@@ -143,12 +172,16 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
     return slow_of(*f).from_start || slow_of(*f).first <= kFirstSteps;
   });
   const Finding* stretch = slow.empty() ? nullptr : slow.front();
+  const auto weight = [](const Finding& f) {
+    return std::pair(!f.traits.has(Trait::may_slow), f.count);
+  };
   const Finding* reason = nullptr;
   for (const Finding& f : w.incident.findings)
     if (!f.hearsay && (!named || (f.traits.has(Trait::unequal_work) && !held_down)) &&
-        (held_up_then(w, f, stretch) ||
-         (from_start && f.traits.has(Trait::slows_all) && (f.fired() || line_of(f).steps_after))) &&
-        (reason == nullptr || f.count > reason->count))
+        ((held_up_then(w, f, stretch) && !of_one_machine(w, f, stretch)) ||
+         (from_start && !(stretch != nullptr && slow_of(*stretch).over) &&
+          f.traits.has(Trait::slows_all) && (f.fired() || line_of(f).steps_after))) &&
+        (reason == nullptr || weight(f) > weight(*reason)))
       reason = &f;
   if (reason == nullptr) return std::nullopt;
   Verdict& v = w.verdict;
@@ -202,10 +235,10 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
             (f.transient || line_of(f).steps_after));
   };
   // Files come from there whatever a log tells of its steps; a word of one machine is its own.
-  const auto waits_for_files = [](const Finding& f) {
+  const auto waits_for_files = [&](const Finding& f) {
     constexpr std::uint64_t kOften = 3;
     return rules::made_longer_by(rules::StepPart::data, f.symptom) &&
-           (f.hosts.size() > 1 || f.count >= kOften);
+           (f.hosts.size() > 1 || (f.count >= kOften && w.incident.hosts <= 1));
   };
   std::vector<const Finding*> faults;
   for (const Finding& f : w.incident.findings) {

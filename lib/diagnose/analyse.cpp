@@ -27,6 +27,7 @@
 #include "analyze/pace/step_gap.hpp"
 #include "analyze/pace/slow_start.hpp"
 #include "analyze/pace/slow_what_if.hpp"
+#include "analyze/pace/spikes.hpp"
 #include "analyze/hang/stacks.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "calls.hpp"
@@ -82,6 +83,10 @@ std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pac
                                     std::span<const Finding> all) {
   std::vector<Finding> out =
       analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
+  if (auto spikes = analyze::explained_spikes(facts, pace.steps, all)) {
+    std::erase_if(out, [](const Finding& f) { return f.outcome != Outcome::fired; });
+    out.push_back(*std::move(spikes));
+  }
   if (std::ranges::none_of(out, [](const Finding& f) { return f.outcome == Outcome::fired; }))
     if (const auto rhythm = analyze::rhythm_of(pace.steps))
       out = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};

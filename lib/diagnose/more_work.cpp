@@ -71,7 +71,9 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
       if (const auto kind = work_figure(s)) figures.push_back({&s, *kind, db.points(s.id)});
   for (Finding& f : slow) {
     auto* stretch = std::get_if<SlowFacts>(&f.facts);
-    if (stretch == nullptr || f.subject.kind != SubjectKind::job) continue;
+    if (stretch == nullptr || f.subject.kind != SubjectKind::job || f.id == "slow/spikes" ||
+        stretch->rhythm != SlowRhythm::none || stretch->stall)
+      continue;
     std::map<std::pair<WorkFigure, std::string>, Throughput> told;  // by name: of all runs
     // Of steps that grow all the time those of the first tenth are what the others are held
     // against.

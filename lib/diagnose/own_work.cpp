@@ -368,8 +368,35 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
   out.iterations = std::move(iterations);
 }
 
+namespace {
+
+// How long the slow stretch of a log without times took: what its rows stand for.
+double length_ms(const analyze::JobSteps& steps, const analyze::SlowInterval& interval) {
+  double out = 0;
+  for (std::size_t i = std::max<std::size_t>(interval.start, 1); i < interval.end; ++i)
+    if (std::isfinite(steps.ms[i]) && steps.iteration[i] > steps.iteration[i - 1])
+      out += steps.ms[i] * static_cast<double>(steps.iteration[i] - steps.iteration[i - 1]);
+  return out;
+}
+
+// As long, and slower by as much: a table may be of another day or another job.
+bool same_stretch(const Pace& log, const Pace& table) {
+  constexpr double kLength = 1.5, kFactor = 1.35;
+  const analyze::SlowInterval &a = log.report.intervals.front(),
+                              &b = table.report.intervals.front();
+  const double by_log = length_ms(log.steps, a);
+  const double by_clock =
+      static_cast<double>(table.steps.time[b.end - 1] - table.steps.time[b.start]) / 1e6;
+  const auto alike = [](double x, double y, double times) {
+    return x > 0 && y > 0 && x <= times * y && y <= times * x;
+  };
+  return alike(by_log, by_clock, kLength) && alike(a.factor, b.factor, kFactor);
+}
+
+}  // namespace
+
 // Steps without times, and a table of the machines' parts by the clock: where each has one slow
-// stretch, which lasts to its end, that is the same.
+// stretch, which lasts to its end, as long and as slow, that is the same.
 void own_work_of_moments(const store::Database& db, const analyze::Facts& facts,
                          const analyze::FailSlowParams& params, Pace& out) {
   const auto lasts = [](const Pace& pace) {
@@ -384,7 +411,7 @@ void own_work_of_moments(const store::Database& db, const analyze::Facts& facts,
   Pace by_clock;
   by_clock.steps = steps_from_tables(db, facts, CountedBy::moment);
   by_clock.report = analyze::find_fail_slow(by_clock.steps, {}, by_clock.steps.size(), params);
-  if (!lasts(by_clock)) return;
+  if (!lasts(by_clock) || !same_stretch(out, by_clock)) return;
   own_work_of(db, facts, {}, by_clock);
   if (tells(by_clock)) out.parts = std::move(by_clock.parts);
 }

@@ -157,6 +157,12 @@ class Rows {
       return m.id != e.place.member && m.host && short_host(*m.host) == host;
     });
   }
+  // Whoever collected a tool's output did not reach a machine, in a file of others.
+  bool of_collector(const EventRow& e) const {
+    const MemberRow* m = facts_.member(e.place.member);
+    return e.traits.has(Trait::ssh_unreachable) && m != nullptr &&
+           m->belonging == Belonging::machine && !system_log(m->path);
+  }
   // In a machine's log a process of a communicator tells of itself, on a host that is not the
   // job's.
   bool of_another_process(const EventRow& e) const {
@@ -257,7 +263,7 @@ void place_members(Facts& facts) {
     // What a port of the network says of itself is in no file of the job's.
     e.elsewhere = !e.traits.has(Trait::of_network) &&
                   (rows.elsewhere(e.place, e.host, e.rank) || rows.of_another_process(e) ||
-                   rows.of_another_machine(e));
+                   rows.of_another_machine(e) || rows.of_collector(e));
   for (TracebackRow& t : facts.tracebacks) t.elsewhere = rows.elsewhere(t.place, t.host, t.rank);
 }
 

@@ -14,9 +14,30 @@ namespace culprit::analyze {
 namespace {
 
 // Of the scheduler's record of the job, unless machines have other names there than in their logs.
+constexpr std::size_t kMostNodesOfJob = 100'000;
+
+// Of the jobs of a queue the one on whose nodes most machines are that the bundle has files of: all
+// but a quarter; "" where none is so.
+std::string job_of_most_machines(const Facts& facts) {
+  std::set<Host> machines;
+  for (const MemberRow& m : facts.members)
+    if (m.host && facts.counts(&m)) machines.insert(short_host(*m.host));
+  for (const ConfigRow& c : facts.configs) {
+    if (c.name != "slurm.queue.nodes") continue;
+    const std::size_t cut = std::min(c.value.find(' '), c.value.size());
+    const auto nodes = expand_hostlist(std::string_view(c.value).substr(cut), kMostNodesOfJob);
+    const auto named =
+        static_cast<std::size_t>(std::ranges::count_if(nodes.hosts, [&](const std::string& node) {
+          return machines.count(short_host(node)) > 0;
+        }));
+    if (named >= 2 && 4 * named >= 3 * machines.size()) return c.value.substr(0, cut);
+  }
+  return {};
+}
+
 std::set<std::string> recorded_hosts(const Facts& facts) {
-  constexpr std::size_t kMostNodes = 100'000;
-  const std::string job = job_of_all_output(facts);
+  std::string job = job_of_all_output(facts);
+  if (job.empty()) job = job_of_most_machines(facts);
   std::set<std::string> names;
   if (job.empty()) return names;
   for (const ConfigRow& c : facts.configs) {
@@ -24,7 +45,7 @@ std::set<std::string> recorded_hosts(const Facts& facts) {
         !c.value.starts_with(job + " "))
       continue;
     const auto nodes =
-        expand_hostlist(std::string_view(c.value).substr(job.size() + 1), kMostNodes);
+        expand_hostlist(std::string_view(c.value).substr(job.size() + 1), kMostNodesOfJob);
     if (nodes.broken) return {};
     for (const std::string& node : nodes.hosts) names.insert(short_host(node));
   }
@@ -106,6 +127,11 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
       names.insert(*r.host);
     }
   }
+  // Communicators of a few ranks each count for no world: all that set up one are of the job.
+  if (!names.empty() && !facts.manifest)
+    for (const IdentityRow& i : facts.identities)
+      if (i.source == "nccl-init" && i.host && facts.counts(facts.member(i.place.member)))
+        names.insert(short_host(*i.host));
   if (names.empty()) names = hosts_of_console(facts);
   if (names.empty()) names = recorded_hosts(facts);
   if (names.empty()) names = hosts_of_pods(facts);
@@ -154,9 +180,12 @@ std::string recorded_state(const Facts& facts, const std::string& job) {
 bool goes_on_elsewhere(const Facts& facts, MemberId log) {
   const auto own = std::ranges::find(facts.progress, log, &ProgressSpan::member);
   if (own == facts.progress.end() || !own->last.time_ns || !own->last.iteration) return false;
+  constexpr std::int64_t kNext = 100;  // a log may print every so manieth step
   return std::ranges::any_of(facts.progress, [&](const ProgressSpan& p) {
-    return p.member != log && p.first.time_ns && *p.first.time_ns > *own->last.time_ns + kMinute &&
-           p.first.iteration && *p.first.iteration >= *own->last.iteration;
+    return p.member != log && p.framework == own->framework && p.last.total == own->last.total &&
+           p.first.time_ns && *p.first.time_ns > *own->last.time_ns + kMinute &&
+           p.first.iteration && *p.first.iteration >= *own->last.iteration &&
+           *p.first.iteration <= *own->last.iteration + kNext;
   });
 }
 

@@ -579,8 +579,11 @@ std::string name_without_numbers(std::string_view name) {
 
 FileOfRun file_of_run(std::string_view path) {
   FileOfRun out;
-  std::string word;
+  std::string word, last;
   const auto end_word = [&](char separator) {
+    // "run_a" and "run_b": as by a number.
+    if (word.size() == 1 && word.front() >= 'a' && word.front() <= 'd' && last == "run") word = "#";
+    last = word;
     const bool before = path_table().words_of_run_before.count(word) > 0;
     if (before || path_table().words_of_this_run.count(word) > 0)
       out.age = before ? -1 : 1;

@@ -315,7 +315,9 @@ bool slower_alone(const DriftItem& item, double share) {
   if (kinds && item.usual_of_device.empty()) return false;
   const double theirs = std::strtod((kinds ? item.usual_of_device : usual).c_str(), nullptr);
   const double own = std::strtod(odd.c_str(), nullptr);
-  return slower == "lower" ? own > 0 && own <= share * theirs : theirs <= share * own;
+  // Of a GPU none is a number: its links are all down.
+  const bool told = own > 0 || (item.rule->entity == "gpu" && odd.starts_with('0'));
+  return slower == "lower" ? told && own <= share * theirs : theirs <= share * own;
 }
 
 // What differs are devices that a job's traffic goes over.

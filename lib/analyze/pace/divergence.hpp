@@ -24,9 +24,9 @@ struct DivergenceParams {
   double norm_rise = 10;   // times the usual norm, at their end
   // A loss that is a number to the end, and goes up all the time: times the lowest, over so many
   // steps; of one that is never near nought, as that of policies is.
-  double far = 1.5;
-  std::size_t for_long = 50;
-  double least_loss = 0.5;
+  double far = 2;
+  std::size_t for_long = 100;
+  double least_loss = 1;
 };
 
 // What all findings have that say that a training left its way by itself.

@@ -492,6 +492,12 @@ class Joined {
     return held_since(search);
   }
 
+  // Or nothing tells where it ran.
+  bool of_job(const Host& host) const {
+    if (!all_hosts_) all_hosts_ = hosts_of_job(facts_);
+    return all_hosts_->empty() || std::ranges::binary_search(*all_hosts_, short_host(host));
+  }
+
   bool ours(const Host& host) const {
     return std::ranges::binary_search(job_hosts_, short_host(host));
   }
@@ -578,7 +584,12 @@ class Joined {
     for (const Finding& c : classified_) {
       // What several machines report at once is not of one of them, and a switch is none.
       if (c.analysis != Analysis::classify || c.outcome != Outcome::fired || !c.host || !c.start ||
-          c.hosts.size() > 1 || c.cause == CauseKind::shared)
+          c.hosts.size() > 1 || c.cause == CauseKind::shared || !of_job(*c.host))
+        continue;
+      // What may slow a machine has to begin when it became slow.
+      constexpr Nanoseconds kBefore = 5 * kMinute, kBehind = 2 * kMinute;
+      if (c.traits.has(Trait::may_slow) &&
+          (*c.start < *start - kBefore || *c.start > *start + kBehind))
         continue;
       const Nanoseconds slack = std::max<Nanoseconds>(c.uncertainty, (*end - *start) / 10);
       if (c.traits.has(Trait::in_storms)
@@ -593,12 +604,8 @@ class Joined {
   // A fault that a machine reports of itself, at no known time.
   void alarms(std::vector<Lead>& leads) const {
     if (!leads.empty()) return;
-    const std::vector<Host> hosts = hosts_of_job(facts_);
-    const auto of_job = [&](const Host& host) {
-      return hosts.empty() || std::ranges::binary_search(hosts, short_host(host));
-    };
-    for (const Finding* c : alarms_without_moment(facts_, classified_, of_job))
-      add_event(leads, *c);
+    const auto ours = [&](const Host& host) { return of_job(host); };
+    for (const Finding* c : alarms_without_moment(facts_, classified_, ours)) add_event(leads, *c);
   }
 
   void add_event(std::vector<Lead>& leads, const Finding& c) const {
@@ -732,10 +739,11 @@ class Joined {
   const FailSlow& report_;
   std::span<const OwnWork> own_;
   std::span<const MetricOutlier> outliers_, readings_;
-  const Nanoseconds metrics_start_, metrics_end_;  // first and last sample
-  const Nanoseconds metrics_bin_;                  // grain of what stands out
-  const std::vector<Host> job_hosts_;              // sorted; empty: not known
-  bool metrics_name_ours_ = false;                 // some of them
+  const Nanoseconds metrics_start_, metrics_end_;       // first and last sample
+  const Nanoseconds metrics_bin_;                       // grain of what stands out
+  const std::vector<Host> job_hosts_;                   // sorted; empty: not known
+  mutable std::optional<std::vector<Host>> all_hosts_;  // the same, once it is asked for
+  bool metrics_name_ours_ = false;                      // some of them
   bool compared_;
   std::span<const Finding> classified_;
   const SlowJobParams& params_;

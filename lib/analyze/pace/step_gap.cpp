@@ -14,7 +14,7 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kLeastGapMs = 300'000, kTimesUsual = 20;
+constexpr double kLeastGapMs = 300'000, kGapOfUsual = 20;
 constexpr std::size_t kFewestSteps = 20, kFewestBehind = 5;
 constexpr std::size_t kMostGaps = 2;  // more are how the job is made
 
@@ -52,7 +52,7 @@ std::optional<StepGap> longest_gap(const JobSteps& steps,
     if (!std::isfinite(each)) continue;
     const auto iterations = static_cast<double>(steps.iteration[row] - steps.iteration[row - 1]);
     const double usual = out.usual_ms * iterations, gap = each * iterations - usual;
-    if (!(gap >= kLeastGapMs && gap >= kTimesUsual * usual)) continue;
+    if (!(gap >= kLeastGapMs && gap >= kGapOfUsual * usual)) continue;
     ++gaps;
     if (gap > out.gap_ms && !at_checkpoint(checkpoints, row)) out.row = row, out.gap_ms = gap;
   }
