@@ -69,7 +69,8 @@ bool come_with(const Facts& facts, const JobSteps& steps, const Spikes& spikes,
   }
   const auto n = static_cast<double>(spikes.rows.size());
   return std::ranges::any_of(logs, [&](const auto& one) {
-    const auto& [member, log] = one;
+    const MemberId member = one.first;
+    const Lines& log = one.second;
     const auto among = [&](std::size_t row) {
       const Place& at = steps.place[row];
       if (at.member == member) return at.line >= log.first && steps.place[row - 1].line <= log.last;
