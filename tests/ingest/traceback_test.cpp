@@ -29,6 +29,23 @@ TEST(Traceback, Plain) {
   test::check_places(rows, "before\n" + text);
 }
 
+// A parent prints what its child wrote to stderr.
+TEST(Traceback, IndentedAsAWhole) {
+  const std::string frames =
+      "    File \"/app/eval.py\", line 40, in <module>\n      model = model.cuda()\n              "
+      "^^^^^^^^^^^^\n";
+  const std::string text =
+      "2025-02-19T06:32:02Z child 37770 stderr:\n  " + std::string(kHead) + frames +
+      "  RuntimeError: first\n\n  During handling of the above exception, another exception "
+      "occurred:\n\n  " +
+      std::string(kHead) + frames + "  KeyError: second\n2025-02-19T06:32:03Z parent goes on\n";
+  const auto rows = read_text(text);
+  ASSERT_EQ(rows.raised(), (Raised{"RuntimeError: first"}));
+  EXPECT_EQ(rows.tracebacks[0].file_line, 40);
+  EXPECT_EQ(rows.tracebacks[0].place.line, 6u);
+  test::check_places(rows, text);
+}
+
 TEST(Traceback, WhatPythonIgnoresIsNoException) {
   const std::string ignored =
       "4: Exception ignored in: <function Loader.__del__ at 0x7f11d8a7c040>\n4: " +

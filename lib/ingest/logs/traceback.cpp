@@ -13,6 +13,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr int kLinesWatched = 12;
+constexpr std::size_t kFrameIndent = 2;  // of "File ..." behind "Traceback ..."
 constexpr std::string_view kHead = "Traceback (most recent call last):";
 
 std::string_view trim_left(std::string_view text) {
@@ -71,7 +72,8 @@ bool TracebackParser::take_announced(std::string_view body, std::size_t indent) 
   static const re2::RE2 kError(R"(\w*(?:Error|Exception|Interrupt|Failure))");
   const re2::StringPiece text(body.data(), body.size());
   ++announced_;
-  if (body.empty() || indent > 0 || body.rfind(kHead, 0) == 0 || re2::RE2::FullMatch(text, kWorker))
+  if (body.empty() || indent > margin_ || body.rfind(kHead, 0) == 0 ||
+      re2::RE2::FullMatch(text, kWorker))
     return true;
   std::string type, message;
   const bool error = split_exception(body, type, message) &&
@@ -124,12 +126,14 @@ bool TracebackParser::feed(std::string_view line) {
     if (!re2::RE2::FullMatch(re2::StringPiece(body.data(), body.size()), kFrame, &frame.file,
                              &frame.line, &frame.function))
       return false;
+    margin_ = indent >= kFrameIndent ? indent - kFrameIndent : 0;
     current_innermost_ = frame;
     // Nobody mends an installed library, or the interpreter, to mend a job.
     if (!rules::library_file(frame.file)) current_own_ = frame;
     return true;
   }
-  if (indent >= 2) return true;  // source text, carets, "[Previous line repeated 995 more times]"
+  // Source text, carets, "[Previous line repeated 995 more times]".
+  if (indent >= margin_ + kFrameIndent) return true;
   std::string type, message;
   if (!split_exception(body, type, message)) return false;
   have_exception_ = true;

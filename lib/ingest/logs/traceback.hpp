@@ -46,6 +46,8 @@ class TracebackParser {
   bool chained_ = false;  // a connector was seen: the next exception is a consequence
   bool in_frames_ = true;
   bool names_it_ = false;
+  std::size_t margin_ =
+      0;  // by which the whole traceback is indented, as a parent prints a child's
   int blank_ = 0;
   int announced_ = 0;  // lines below a message that ends with a colon
   bool told_ = false;  // such a message has the exception that it announces
