@@ -574,15 +574,15 @@ constexpr Objection kToOrder[] = {
      over_before_broken},
 };
 
-}  // namespace
-
 // Its last steps are slow: it is looked at because it goes on.
-static bool slow_at_its_end(const Case& c) {
+bool slow_at_its_end(const Case& c) {
   return std::ranges::any_of(c.findings, [](const Finding& f) {
     const auto* slow = std::get_if<SlowFacts>(&f.facts);
     return f.fired(Analysis::slow) && slow != nullptr && !slow->over;
   });
 }
+
+}  // namespace
 
 Setting::Setting(const Case& c, const DecideParams& p)
     : incident(c),

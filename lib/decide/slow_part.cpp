@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "decide/candidate.hpp"
 #include "decide/storage_servers.hpp"
 #include "model/confidence.hpp"
 #include "model/sort.hpp"
@@ -98,10 +99,14 @@ std::optional<Answer> slow_by_neighbour(Walk& w) {
   return taken(busy.front()->title);
 }
 
+namespace {
+
 // Steps that follow it show that it was over, not that it was not.
-bool held_up(const Finding& f) {
-  return f.traits.has(Trait::held_up) && (f.fired() || line_of(f).steps_after);
-}
+bool was_said(const Finding& f) { return f.fired() || steps_after(f); }
+
+}  // namespace
+
+bool held_up(const Finding& f) { return f.traits.has(Trait::held_up) && was_said(f); }
 
 namespace {
 
@@ -121,8 +126,7 @@ bool began_with(const Walk& w, const Finding& f, const Finding& slow) {
 bool held_up_then(const Walk& w, const Finding& f, const Finding* slow) {
   const bool by_itself = held_up(f);
   const bool may =
-      f.traits.has(Trait::may_slow) && (f.fired() || line_of(f).steps_after) && slow != nullptr &&
-      began_with(w, f, *slow) &&
+      f.traits.has(Trait::may_slow) && was_said(f) && slow != nullptr && began_with(w, f, *slow) &&
       (f.scope != Scope::host_local ||
        std::ranges::all_of(f.hosts, [&](const Host& host) { return w.incident.of_job(host); }));
   if (may) return true;
@@ -180,7 +184,7 @@ std::optional<Answer> slow_for_known_reason(Walk& w, std::span<const Finding* co
     if (!f.hearsay && (!named || (f.traits.has(Trait::unequal_work) && !held_down)) &&
         ((held_up_then(w, f, stretch) && !of_one_machine(w, f, stretch)) ||
          (from_start && !(stretch != nullptr && slow_of(*stretch).over) &&
-          f.traits.has(Trait::slows_all) && (f.fired() || line_of(f).steps_after))) &&
+          f.traits.has(Trait::slows_all) && was_said(f))) &&
         (reason == nullptr || weight(f) > weight(*reason)))
       reason = &f;
   if (reason == nullptr) return std::nullopt;
@@ -232,7 +236,7 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   const auto stood = [&](const Finding& f) {
     return f.fired(Analysis::classify) ||
            (over && f.analysis == Analysis::classify && f.cause == CauseKind::shared &&
-            (f.transient || line_of(f).steps_after));
+            (f.transient || steps_after(f)));
   };
   // Files come from there whatever a log tells of its steps; a word of one machine is its own.
   const auto waits_for_files = [&](const Finding& f) {

@@ -24,15 +24,15 @@
 #include "analyze/pace/growing_steps.hpp"
 #include "analyze/pace/rhythm.hpp"
 #include "analyze/pace/slow.hpp"
-#include "analyze/pace/step_gap.hpp"
 #include "analyze/pace/slow_start.hpp"
 #include "analyze/pace/slow_what_if.hpp"
 #include "analyze/pace/spikes.hpp"
+#include "analyze/pace/step_gap.hpp"
 #include "analyze/hang/stacks.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "calls.hpp"
-#include "outcomes.hpp"
 #include "more_work.hpp"
+#include "outcomes.hpp"
 #include "pace.hpp"
 #include "step_chart.hpp"
 #include "model/phrases.hpp"
@@ -84,13 +84,16 @@ std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pac
   std::vector<Finding> out =
       analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all);
   if (auto spikes = analyze::explained_spikes(facts, pace.steps, all)) {
-    std::erase_if(out, [](const Finding& f) { return f.outcome != Outcome::fired; });
+    std::erase_if(out, [](const Finding& f) { return !f.fired(); });
     out.push_back(*std::move(spikes));
   }
-  if (std::ranges::none_of(out, [](const Finding& f) { return f.outcome == Outcome::fired; }))
+  const auto none = [&] {
+    return std::ranges::none_of(out, [](const Finding& f) { return f.fired(); });
+  };
+  if (none())
     if (const auto rhythm = analyze::rhythm_of(pace.steps))
       out = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
-  if (std::ranges::none_of(out, [](const Finding& f) { return f.outcome == Outcome::fired; }))
+  if (none())
     if (const auto gap = analyze::longest_gap(pace.steps, pace.checkpoints))
       out = {analyze::gap_finding(facts, pace.steps, *gap)};
   if (std::ranges::all_of(out, unexplained))

@@ -13,7 +13,6 @@ namespace culprit::analyze {
 
 namespace {
 
-// Of the scheduler's record of the job, unless machines have other names there than in their logs.
 constexpr std::size_t kMostNodesOfJob = 100'000;
 
 // Of the jobs of a queue the one on whose nodes most machines are that the bundle has files of: all
@@ -35,6 +34,7 @@ std::string job_of_most_machines(const Facts& facts) {
   return {};
 }
 
+// Of the scheduler's record of the job, unless machines have other names there than in their logs.
 std::set<std::string> recorded_hosts(const Facts& facts) {
   std::string job = job_of_all_output(facts);
   if (job.empty()) job = job_of_most_machines(facts);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "model/confidence.hpp"
+#include "analyze/pace/slow_job.hpp"
 #include "model/median.hpp"
 #include "model/phrases.hpp"
 
@@ -105,15 +105,7 @@ std::optional<GrowingSteps> growing_steps(const JobSteps& steps) {
 }
 
 Finding growing_finding(const Facts& facts, const JobSteps& steps, const GrowingSteps& growing) {
-  Finding f{.id = "slow/growing",
-            .analysis = Analysis::slow,
-            .subject = {SubjectKind::job, "job"},
-            .event_class = "slow/growing",
-            .symptom = Symptom::mfu_decline,
-            .severity = Severity::warning,
-            .role = Role::confirmation,
-            .scope = Scope::job_wide,
-            .confidence = confidence::kSlowOver};
+  Finding f = slow_job("slow/growing");
   if (steps.time[growing.first] != kNoValue) f.start = steps.time[growing.first];
   if (steps.time[growing.last] != kNoValue) f.end = steps.time[growing.last];
   f.count = growing.last - growing.first + 1;
@@ -132,7 +124,6 @@ Finding growing_finding(const Facts& facts, const JobSteps& steps, const Growing
         facts.evidence(steps.place[row],
                        fmt::format("iteration={} ms={:.1f}", steps.iteration[row], steps.ms[row])));
   }
-  f.outcome = Outcome::fired;
   return f;
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "model/confidence.hpp"
+#include "analyze/pace/slow_job.hpp"
 #include "model/median.hpp"
 #include "model/phrases.hpp"
 
@@ -116,15 +116,7 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
 }
 
 Finding rhythm_finding(const Facts& facts, const JobSteps& steps, const Rhythm& rhythm) {
-  Finding f{.id = "slow/rhythm",
-            .analysis = Analysis::slow,
-            .subject = {SubjectKind::job, "job"},
-            .event_class = "slow/rhythm",
-            .symptom = Symptom::mfu_decline,
-            .severity = Severity::warning,
-            .role = Role::confirmation,
-            .scope = Scope::job_wide,
-            .confidence = confidence::kSlowOver};
+  Finding f = slow_job("slow/rhythm");
   f.start = steps.time[rhythm.first];
   f.end = steps.time[rhythm.last];
   f.count = rhythm.times;

@@ -110,10 +110,9 @@ std::vector<Finding> slow_start(const Facts& facts, const JobSteps& steps,
     return {std::move(f)};
   }
   const rules::RestartPart* imports = part_named("imports");
+  if (!whole || *whole < kLong || imports == nullptr) return {};
   const Importing seen = importing(facts);
-  if (!whole || *whole < kLong || imports == nullptr || seen.processes < 2 ||
-      2 * seen.processes < seen.all)
-    return {};
+  if (seen.processes < 2 || 2 * seen.processes < seen.all) return {};
   Finding f = finding_of(*imports, say(Phrase::processes_import, seen.processes, seen.all),
                          say(Phrase::start_took, human_duration(*whole)));
   f.evidence.push_back(facts.evidence(seen.first->row.place));

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "model/confidence.hpp"
+#include "analyze/pace/slow_job.hpp"
 #include "model/median.hpp"
 #include "model/phrases.hpp"
 
@@ -103,15 +103,7 @@ std::optional<Finding> explained_spikes(const Facts& facts, const JobSteps& step
   for (const std::size_t row : spikes.rows) long_ones.push_back(steps.ms[row]);
   const double level = median_of(std::move(long_ones)), factor = level / spikes.usual_ms;
   const std::size_t first = spikes.rows.front(), last = spikes.rows.back();
-  Finding f{.id = "slow/spikes",
-            .analysis = Analysis::slow,
-            .subject = {SubjectKind::job, "job"},
-            .event_class = "slow/spikes",
-            .symptom = Symptom::mfu_decline,
-            .severity = Severity::warning,
-            .role = Role::confirmation,
-            .scope = Scope::job_wide,
-            .confidence = confidence::kSlowOver};
+  Finding f = slow_job("slow/spikes");
   if (steps.time[first] != kNoValue)
     f.start = steps.time[first] - static_cast<Nanoseconds>(steps.ms[first] * 1e6);
   if (steps.time[last] != kNoValue) f.end = steps.time[last];

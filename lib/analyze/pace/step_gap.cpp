@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "model/confidence.hpp"
+#include "analyze/pace/slow_job.hpp"
 #include "model/median.hpp"
 #include "model/phrases.hpp"
 
@@ -61,15 +61,8 @@ std::optional<StepGap> longest_gap(const JobSteps& steps,
 
 Finding gap_finding(const Facts& facts, const JobSteps& steps, const StepGap& gap) {
   const std::size_t before = gap.row - 1;
-  Finding f{.id = fmt::format("slow/stall/{}", steps.iteration[before]),
-            .analysis = Analysis::slow,
-            .subject = {SubjectKind::job, "job"},
-            .event_class = "slow/stall",
-            .symptom = Symptom::mfu_decline,
-            .severity = Severity::warning,
-            .role = Role::confirmation,
-            .scope = Scope::job_wide,
-            .confidence = confidence::kSlowOver};
+  Finding f = slow_job("slow/stall");
+  f.id = fmt::format("slow/stall/{}", steps.iteration[before]);
   f.start = steps.time[before];
   f.end = steps.time[gap.row];
   f.title = say(Phrase::job_stood_a_while, human_duration(*f.end - *f.start));
@@ -86,7 +79,6 @@ Finding gap_finding(const Facts& facts, const JobSteps& steps, const StepGap& ga
   for (const std::size_t row : {before, gap.row})
     f.evidence.push_back(
         facts.evidence(steps.place[row], fmt::format("iteration={}", steps.iteration[row])));
-  f.outcome = Outcome::fired;
   return f;
 }
 
