@@ -269,19 +269,21 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   });
   const Finding& first = *faults.front();
   Verdict& v = w.verdict;
-  // A job that goes on is relieved; what is measured to be worse, and a port that damages what
-  // passes it, is to be repaired.
+  // A job that goes on is relieved, and so it is from traffic that is everywhere; what is measured
+  // to be worse, and a port that damages what passes it, is to be repaired.
   const bool port = first.subject.kind == SubjectKind::network_switch &&
                     first.symptom == Symptom::infiniband_error;
   act(v,
-      port || over || measured_with(first, slow) || told_by_server(first) ? Action::repair
-                                                                          : Action::mitigate,
+      port || over || told_by_server(first) ||
+              (measured_with(first, slow) && first.subject != kNetworkOfJob)
+          ? Action::repair
+          : Action::mitigate,
       Precision::group, first.symptom);
   Subject whom = first.subject;
   if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage &&
       whom.kind != SubjectKind::config)
     whom = part == rules::StepPart::communication && !waits_for_files(first)
-               ? Subject{SubjectKind::network_switch, "network of the job"}
+               ? kNetworkOfJob
                : Subject{SubjectKind::storage, "remote storage"};
   target(v, whom, confidence::kSharedUnnamed, ids(faults));
   if (slow_of(slow).stall)

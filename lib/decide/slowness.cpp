@@ -89,8 +89,7 @@ const Finding* beside_job_on(const Walk& w, const Finding& slow) {
   for (const Finding& f : w.incident.findings) {
     const auto* setting = std::get_if<SettingFacts>(&f.facts);
     if (f.fired(Analysis::drift) && setting != nullptr &&
-        f.hosts == std::vector<Host>{*slow.host} &&
-        (setting->beside_job || f.subject.id.starts_with("cpu.program")))
+        f.hosts == std::vector<Host>{*slow.host} && setting->beside_job)
       return &f;
   }
   return nullptr;

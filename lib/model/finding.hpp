@@ -39,6 +39,8 @@ struct Subject {
       id;  // node-07 · node-07/gpu 0000:3b:00 · node-07/mlx5_2 · 12 · model/attention.py:212
   auto operator<=>(const Subject&) const = default;
 };
+// What the job's machines are joined by, where nothing in it stands out.
+inline const Subject kNetworkOfJob{SubjectKind::network_switch, "network of the job"};
 
 // From the line that reports a trouble to the one that takes it back; no end: still open. Without
 // times nullopt.

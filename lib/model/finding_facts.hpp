@@ -60,7 +60,16 @@ struct BreakFacts {
 
 // What a process does by its stack: a call like any other, or a wait that is a clause of its own.
 // program: the program's own code computes, as its thread's state shows, or waits for its own lock.
-enum class WaitKind : std::uint8_t { call, device, communicator, data, service, lock, program };
+enum class WaitKind : std::uint8_t {
+  call,
+  device,
+  communicator,
+  data,
+  service,
+  lock,
+  lock_file,
+  program
+};
 
 // Whom everybody waits for, or the collective in which all are.
 struct HangFacts {

@@ -42,6 +42,27 @@ TEST(Ps, ForestTellsParents) {
   EXPECT_EQ(of(rows, 101).source, "ps");
 }
 
+TEST(Ps, OrphansOfAnotherScriptAreBusyBesideTheJob) {
+  const std::string trainer =
+      "ml 101 90 99.0 Rl python -u train.py\nml 102 90 99.0 Rl python train.py\n";
+  std::string orphans, children;
+  for (int pid = 201; pid < 209; ++pid) {
+    orphans += fmt::format("kc {} 1 95.0 R python3 /home/kc/tokenize.py --shard {}\n", pid, pid);
+    children += fmt::format("kc {} 7 95.0 R python3 /home/kc/tokenize.py --shard {}\n", pid, pid);
+  }
+  const std::string heading = "USER PID PPID %CPU STAT COMMAND\n";
+  const auto said = [](const test::Rows& rows) {
+    return std::ranges::any_of(rows.events, [](const EventRow& row) {
+      return row.message.find("busy program tokenize.py takes 7.6 cores in 8") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(said(list(heading + trainer + orphans)));
+  // Whoever started them is there: their owner may want them.
+  EXPECT_FALSE(said(list(heading + trainer + children)));
+  // Trainers that somebody started and left.
+  EXPECT_FALSE(said(list(heading + orphans)));
+}
+
 TEST(Ps, ThreadsFoldIntoTheirProcess) {
   const auto rows = list(
       "  PID  PPID   TID NLWP STAT WCHAN                                     STARTED ELAPSED     "

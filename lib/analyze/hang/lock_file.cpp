@@ -18,14 +18,15 @@ std::optional<Finding> lock_file_wait(const Facts& facts, const Topology& topolo
                                       double sure) {
   constexpr std::size_t kShown = 3;
   Finding f = base;
-  HangFacts known{.kind = StopKind::lock_file, .wait = WaitKind::lock, .standing = standing};
+  HangFacts known{.kind = StopKind::lock_file, .wait = WaitKind::lock_file, .standing = standing};
   std::size_t at_lock = 0, trainers = 0;
-  std::set<Host> hosts;
+  std::set<Host> hosts, passed;
   for (const StackProcess& p : stacks.processes) {
     if (p.role != "trainer") continue;
     ++trainers;
     const bool waits = p.stage.doing == Doing::lock_file;
     if (!waits && !p.stage.waits()) return std::nullopt;
+    if (!waits) passed.insert(p.host);
     if (!waits) continue;
     if (at_lock++ == 0 && p.stage.where >= 0) {
       const Frame& frame = facts.stacks.frames[static_cast<std::size_t>(p.stage.where)];
@@ -36,6 +37,9 @@ std::optional<Finding> lock_file_wait(const Facts& facts, const Topology& topolo
     if (f.evidence.size() < kShown) f.evidence.push_back(evidence_of(facts, p.sample));
   }
   if (at_lock == 0) return std::nullopt;
+  // Its neighbours on the machine got the lock and let it go: one that stands there alone stopped
+  // like any other that never came, and nothing else tells of the lock.
+  if (at_lock == 1 && hosts.size() == 1 && passed.contains(*hosts.begin())) return std::nullopt;
   sort_rows(f.ranks);
   for (const Host& host : topology.hosts_of(f.ranks)) hosts.insert(host);
   f.hosts.assign(hosts.begin(), hosts.end());

@@ -20,6 +20,7 @@ WaitKind wait_of(const Stage& stage) {
     case Doing::data: return WaitKind::data;
     case Doing::service: return WaitKind::service;
     case Doing::lock: return WaitKind::lock;
+    case Doing::lock_file: return WaitKind::lock_file;
     default: return WaitKind::call;
   }
 }

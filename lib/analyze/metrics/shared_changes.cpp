@@ -187,7 +187,7 @@ Subject subject_of(const Facts& facts, const SharedMetric& metric, const std::ve
                               : in_common(worse);
   switch (metric.of) {
     case SharedPart::network:
-      return {SubjectKind::network_switch, name.empty() ? "network of the job" : name};
+      return name.empty() ? kNetworkOfJob : Subject{SubjectKind::network_switch, name};
     case SharedPart::processor: return {SubjectKind::config, "limit of processors"};
     case SharedPart::storage: break;
   }

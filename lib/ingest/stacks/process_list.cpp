@@ -268,6 +268,26 @@ std::optional<Rank> rank_in(std::string_view command) {
   return value ? std::optional(Rank(*value)) : std::nullopt;
 }
 
+std::string_view base_name(std::string_view path) {
+  path.remove_prefix(std::min(path.rfind('/') + 1, path.size()));
+  return path.substr(0, 64);
+}
+
+// "python3 -u /opt/prep/tokenize.py --shard 0", "python -m prep.tokenize": what the interpreter
+// runs; empty: no interpreter, or code of the command line.
+std::string_view script_of(std::string_view command) {
+  ProcessCursor words(command);
+  const std::string_view program = base_name(words.word());
+  if (!program.starts_with("python") && program != "perl" && program != "bash" && program != "sh")
+    return {};
+  for (std::string_view word = words.word(); !word.empty(); word = words.word()) {
+    if (word == "-m") return words.word().substr(0, 64);
+    if (word == "-c") return {};
+    if (word[0] != '-') return base_name(word);
+  }
+  return {};
+}
+
 class ProcessListAssembler final : public Assembler {
  public:
   explicit ProcessListAssembler(std::vector<ProcessColumn> columns)
@@ -303,7 +323,7 @@ class ProcessListAssembler final : public Assembler {
                                  fmt::format("{}", fmt::join(busy.second, " ")),
                                  host.empty() ? reading.host_of({}) : std::optional(host)});
     for (const auto& [key, use] : uses_) {
-      if (use.percent < kManyCores) continue;
+      if (use.percent < kManyCores || (use.script && !left_behind(key.first, use))) continue;
       line::Line said;
       if (!key.first.empty()) said.prefix.host = key.first;
       said.message = fmt::format("busy program {} takes {:.1f} cores in {} processes", key.second,
@@ -358,27 +378,38 @@ class ProcessListAssembler final : public Assembler {
     constexpr double kBusy = 50;
     constexpr std::size_t kMostPrograms = 16;
     std::string_view program = entry.name.empty() ? entry.command : entry.name;
-    program = program.substr(0, std::min<std::size_t>(program.find(' '), 64));
-    program.remove_prefix(std::min(program.rfind('/') + 1, program.size()));
+    program = base_name(program.substr(0, program.find(' ')));
+    const std::string_view script = script_of(entry.command);
+    if (!script.empty()) program = script;
     if (entry.busy < kBusy || program.empty()) return;
-    if (Use& use = uses_[{host, std::string(program)}]; ++use.processes == 1)
-      use = {line.place, entry.busy, 1};
-    else
-      use.percent += entry.busy;
+    Use& use = uses_[{host, std::string(program)}];
+    if (++use.processes == 1) use.first = line.place;
+    use.percent += entry.busy;
+    use.script = !script.empty();
+    if (entry.parent == 1) ++use.orphans;
     auto& [first, programs] = busy_[host];
     if (programs.empty()) first = line.place;
     if (programs.size() < kMostPrograms) programs.emplace(program);
   }
 
-  std::vector<ProcessColumn> columns_;
-  std::vector<ProcessRow> rows_;
-  std::map<Host, std::pair<Place, std::set<std::string>>> busy_;
   static constexpr double kManyCores = 400;  // percent: who takes these takes them from others
   struct Use {
     Place first;
     double percent = 0;
-    std::size_t processes = 0;
+    std::size_t processes = 0, orphans = 0;
+    bool script = false;  // an interpreter runs it, as it does the trainers
   };
+
+  // Whoever started them is gone, and others, that have a parent, are at work on the machine.
+  bool left_behind(const Host& host, const Use& use) const {
+    return use.orphans == use.processes && std::ranges::any_of(uses_, [&](const auto& other) {
+             return other.first.first == host && other.second.orphans < other.second.processes;
+           });
+  }
+
+  std::vector<ProcessColumn> columns_;
+  std::vector<ProcessRow> rows_;
+  std::map<Host, std::pair<Place, std::set<std::string>>> busy_;
   std::map<std::pair<Host, std::string>, Use> uses_;  // of the processors, by program
   std::map<std::pair<Host, std::int64_t>, std::size_t> index_;
   std::vector<std::pair<std::size_t, std::int64_t>> above_;  // indent, pid
