@@ -183,6 +183,11 @@ Answer filled_by_program(Walk& w, const Cause& c, const Finding& growth) {
   return taken(say(Phrase::two_joined, f.event_class, Text()));
 }
 
+std::string limit_of(const Finding& f) {
+  return f.symptom == Symptom::insufficient_disk_space ? "disk limit of the job"
+                                                       : "memory limit of the job";
+}
+
 }  // namespace
 
 Answer resources(Walk& w) {
@@ -236,7 +241,7 @@ Answer resources(Walk& w) {
   if (limit)
     target(v,
            {SubjectKind::config, f.remedy == "enlarge_shm"   ? "size of /dev/shm"
-                                 : f.remedy == "raise_limit" ? "memory limit of the job"
+                                 : f.remedy == "raise_limit" ? limit_of(f)
                                                              : f.remedy},
            confidence::kLimitReached, ids(c->findings));
   else if (of_host != nullptr && elsewhere)

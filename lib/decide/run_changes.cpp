@@ -52,7 +52,8 @@ Effects effects_asked(const Walk& w) {
   const bool began = progress ? !w.incident.job_end || *progress + kHour > *w.incident.job_end
                               : w.incident.last_iteration.value_or(0) > 0;
   if (w.best(CauseKind::environment) != nullptr && !began) return {"start"};
-  if (v.symptom != Symptom::mfu_decline) return {};
+  // A limit of processors that slows the job shows as their overload.
+  if (v.symptom != Symptom::mfu_decline && v.symptom != Symptom::cpu_overload) return {};
   const bool saves = std::ranges::any_of(w.incident.findings,
                                          [](const Finding& f) { return f.fired(Analysis::saves); });
   const Finding* slow = lasting_slowness(w);

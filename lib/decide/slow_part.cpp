@@ -246,9 +246,12 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   };
   std::vector<const Finding*> faults;
   for (const Finding& f : w.incident.findings) {
-    // What a switch shows when it is asked: its counters, and what stays so until it is mended.
-    const bool counted = counters_of_switch(f) || (!f.start && f.traits.has(Trait::lasting) &&
-                                                   f.subject.kind == SubjectKind::network_switch);
+    // What a switch or a file server shows when it is asked: its counters, and what stays so until
+    // it is mended.
+    const bool counted =
+        counters_of_switch(f) ||
+        (!f.start && f.traits.has(Trait::lasting) &&
+         (f.subject.kind == SubjectKind::network_switch || f.cause == CauseKind::shared));
     if (stood(f) && !f.hearsay && f.role != Role::teardown && f.severity >= Severity::warning &&
         ((rules::made_longer_by(part, f.symptom) &&
           (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && came(f)))) ||

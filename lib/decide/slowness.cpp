@@ -6,6 +6,7 @@
 #include "decide/slow_part.hpp"
 #include "model/ascii.hpp"
 #include "model/confidence.hpp"
+#include "model/median.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/phrases.hpp"
@@ -474,6 +475,29 @@ const Finding* set_to_period(const Walk& w, double period, bool clock) {
   return nullptr;
 }
 
+// What is said to slow jobs down, each time that the steps are slow: on one machine or on all at
+// once.
+const Finding* comes_each_time(const Walk& w, double period) {
+  constexpr double kNear = 0.08, kOnce = 0.2;
+  constexpr std::size_t kFewest = 4;
+  for (const Finding& f : w.incident.findings) {
+    if (!f.traits.has(Trait::may_slow) || f.analysis != Analysis::classify || f.hearsay) continue;
+    std::vector<double> apart;
+    std::optional<Nanoseconds> last;
+    for (const Nanoseconds t : line_of(f).times) {
+      const double s =
+          last ? static_cast<double>(t - *last) / static_cast<double>(kSecond) : period;
+      if (s < kOnce * period) continue;
+      if (last) apart.push_back(s);
+      last = t;
+    }
+    if (apart.size() + 1 < kFewest) continue;
+    const double usual = median_of(std::move(apart));
+    if (std::abs(usual - period) <= kNear * period) return &f;
+  }
+  return nullptr;
+}
+
 // Slow now and again, at equal distances.
 Answer slow_in_rhythm(Walk& w, const Finding& f) {
   Verdict& v = w.verdict;
@@ -489,6 +513,13 @@ Answer slow_in_rhythm(Walk& w, const Finding& f) {
     target(v, change->subject, confidence::kSettingChanged, {change->id, f.id});
     v.summary += say(Phrase::set_to_that_distance, change->why);
     next(v, NextKind::plan, say(Phrase::take_change_back, change->subject.id));
+    return taken(f.why);
+  }
+  if (const Finding* what = clock ? comes_each_time(w, slow_of(f).period) : nullptr) {
+    v.action = Action::repair;
+    target(v, {SubjectKind::config, what->event_class}, what->confidence, {what->id, f.id});
+    v.summary += say(Phrase::in_the_same_time, inside(what->title)) + in_its_words(*what);
+    next(v, NextKind::plan, what->advice);
     return taken(f.why);
   }
   target(v, {SubjectKind::job, "job"}, f.confidence, {f.id});

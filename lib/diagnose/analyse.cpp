@@ -25,6 +25,7 @@
 #include "analyze/pace/rhythm.hpp"
 #include "analyze/pace/slow.hpp"
 #include "analyze/pace/slow_start.hpp"
+#include "analyze/pace/slower_run.hpp"
 #include "analyze/pace/slow_what_if.hpp"
 #include "analyze/pace/spikes.hpp"
 #include "analyze/pace/step_gap.hpp"
@@ -93,6 +94,9 @@ std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pac
   if (none())
     if (const auto rhythm = analyze::rhythm_of(pace.steps))
       out = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
+  if (none())
+    if (auto slower = analyze::slower_run(facts, pace.steps, pace.jobs, pace.checkpoints))
+      out = {*std::move(slower)};
   if (none())
     if (const auto gap = analyze::longest_gap(pace.steps, pace.checkpoints))
       out = {analyze::gap_finding(facts, pace.steps, *gap)};
@@ -176,7 +180,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   // A pace that was counted from calls is no news before there is enough of it.
   if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) {
     std::vector<Finding> slow = slow_stretches(facts, pace, outliers, all);
-    note_more_work(db, facts, slow);
+    note_more_work(db, facts, pace.steps, slow);
     CULPRIT_CHECK(keep(Analysis::shared_change, analyze::shared_changes(facts, slow, load)));
     CULPRIT_CHECK(keep(Analysis::slow, std::move(slow)));
   }

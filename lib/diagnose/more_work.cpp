@@ -5,7 +5,9 @@
 #include <cmath>
 #include <initializer_list>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 
 #include "model/ascii.hpp"
 #include "model/contains.hpp"
@@ -45,6 +47,23 @@ double ratio_of(const Throughput& figure) {
   return median_of(figure.inside) / median_of(figure.before);
 }
 
+// Of all steps, the long ones too.
+double ratio_of_means(const Throughput& figure) {
+  const auto mean = [](const std::vector<double>& of) {
+    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+  };
+  return mean(figure.inside) / mean(figure.before);
+}
+
+// Logs of the runs before the last, which may count the same steps.
+std::set<MemberId> logs_before(const analyze::JobSteps& steps) {
+  std::set<MemberId> before, last;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    (steps.attempt[i] < steps.attempt.back() ? before : last).insert(steps.place[i].member);
+  for (const MemberId one : last) before.erase(one);
+  return before;
+}
+
 // Whether steps that take `factor` times as long have so much more to do: a larger batch as much,
 // longer sequences up to the square.
 bool has_more_to_do(double batch, double length, double factor) {
@@ -56,7 +75,7 @@ bool has_more_to_do(double batch, double length, double factor) {
 }  // namespace
 
 void note_more_work(const store::Database& db, const analyze::Facts& facts,
-                    std::vector<Finding>& slow) {
+                    const analyze::JobSteps& steps, std::vector<Finding>& slow) {
   constexpr std::size_t kFewestValues = 5;
   constexpr double kAsHigh = 0.95, kMore = 1.1;
   if (slow.empty()) return;
@@ -69,6 +88,7 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
   for (const SeriesRow& s : facts.series)
     if (facts.counts(facts.member(s.member)))
       if (const auto kind = work_figure(s)) figures.push_back({&s, *kind, db.points(s.id)});
+  const std::set<MemberId> before = logs_before(steps);
   for (Finding& f : slow) {
     auto* stretch = std::get_if<SlowFacts>(&f.facts);
     if (stretch == nullptr || f.subject.kind != SubjectKind::job || f.id == "slow/spikes" ||
@@ -81,10 +101,11 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
                                    ? stretch->first + (stretch->last - stretch->first) / 10
                                    : stretch->first;
     for (const auto& [row, kind, points] : figures) {
+      const bool of_run_before = stretch->from_start && before.contains(row->member);
       for (std::size_t i = 0; i < points.values.size() && i < points.steps.size(); ++i) {
         if (points.steps[i] == kNoValue || !(points.values[i] > 0)) continue;
         Throughput& figure = told[{kind, row->name}];
-        if (points.steps[i] < begin)
+        if (of_run_before || points.steps[i] < begin)
           figure.before.push_back(points.values[i]);
         else if (points.steps[i] <= stretch->last)
           figure.inside.push_back(points.values[i]);
@@ -99,7 +120,8 @@ void note_more_work(const store::Database& db, const analyze::Facts& facts,
       const double ratio = ratio_of(figure);
       if (name.first == WorkFigure::batch) of_batch = std::max(of_batch, ratio);
       if (name.first == WorkFigure::length) of_length = std::max(of_length, ratio);
-      if (name.first == WorkFigure::throughput) (ratio >= kAsHigh ? as_high : lower) = true;
+      if (name.first == WorkFigure::throughput)
+        (std::min(ratio, ratio_of_means(figure)) >= kAsHigh ? as_high : lower) = true;
     }
     // A throughput that stays where a step has no more to do is no measurement.
     const bool unsized = of_batch == 0 && of_length == 0;

@@ -211,6 +211,34 @@ TEST(RootDiag, CallsThatWereTriedAgainBeforeTheFirstStepsSayNothing) {
 }
 
 // Five of ten come first by accident in one of 252 orders, whatever each clock is worth.
+TEST(RootDiag, TwoThatTheirAdaptersNameAndAllOthersLostAreAPair) {
+  std::vector<Signal> signals;
+  const auto broke = [&](const char* reporter, const char* peer, Symptom symptom) {
+    Signal s;
+    s.meaning.severity = Severity::distributed;
+    s.meaning.role = Role::cascade;
+    s.meaning.symptom = symptom;
+    s.host = Host(reporter);
+    s.peer_host = Host(peer);
+    signals.push_back(std::move(s));
+  };
+  broke("c", "f", Symptom::infiniband_error);
+  broke("f", "c", Symptom::infiniband_error);
+  for (const char* other : {"a", "b", "d", "e"}) {
+    broke(other, "c", Symptom::none);
+    broke(other, "f", Symptom::none);
+  }
+  auto found = root_diag({}, signals);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().outcome, Outcome::not_enough_evidence);
+  EXPECT_EQ(found.front().hosts, (std::vector<Host>{Host("c"), Host("f")}));
+  // A third machine whose adapter reports more is no part of a pair.
+  broke("a", "b", Symptom::infiniband_error);
+  found = root_diag({}, signals);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found.front().hosts, (std::vector<Host>{Host("c"), Host("f")}));
+}
+
 TEST(RootDiag, WhereClocksCannotTellThePauseTheOrderOfManyDoes) {
   const Finding f = judged(kCascade, 3 * kSecond).at(0);
   EXPECT_EQ(f.subject, (Subject{SubjectKind::host, "d"}));

@@ -130,7 +130,7 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
   // Communicators of a few ranks each count for no world: all that set up one are of the job.
   if (!names.empty() && !facts.manifest)
     for (const IdentityRow& i : facts.identities)
-      if (i.source == "nccl-init" && i.host && facts.counts(facts.member(i.place.member)))
+      if (i.source.starts_with("nccl-init") && i.host && facts.counts(facts.member(i.place.member)))
         names.insert(short_host(*i.host));
   if (names.empty()) names = hosts_of_console(facts);
   if (names.empty()) names = recorded_hosts(facts);

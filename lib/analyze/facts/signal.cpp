@@ -73,7 +73,7 @@ class ProgramOutput {
     for (const TracebackRow& t : facts.tracebacks) add(t.place.member);
     for (const ProgressSpan& p : facts.progress) add(p.member);
     for (const IdentityRow& i : facts.identities)
-      if (i.source == "nccl-init" || i.source == "torchrun") add(i.place.member);
+      if (i.source.starts_with("nccl-init") || i.source == "torchrun") add(i.place.member);
     // A job that did not come as far as its ranks: what is named as its output.
     if (members_.empty())
       for (const MemberRow& m : facts.members)

@@ -494,6 +494,24 @@ std::pair<Burst, bool> telling_burst(const std::vector<Edge>& edges,
   return {burst, false};
 }
 
+// The adapters report two machines alone, each other's peers, and whatever else broke was closed by
+// one of them: a process that ends closes its connections to all. Which of the two, or what lies
+// between them, these do not tell. Empty: not so.
+std::vector<Host> pair_of_adapters(const std::vector<Edge>& edges) {
+  const auto by_adapter = [](const Edge& e) {
+    return e.signal->meaning.symptom == Symptom::infiniband_error && e.peer != e.reporter &&
+           !is_address(e.peer);
+  };
+  std::set<Host> ends;
+  for (const Edge& e : edges)
+    if (by_adapter(e)) ends.insert({e.reporter, e.peer});
+  if (ends.size() != 2) return {};
+  const bool met = std::ranges::all_of(edges, [&](const Edge& e) {
+    return ends.contains(e.peer) || (by_adapter(e) && ends.contains(e.reporter));
+  });
+  return met ? std::vector<Host>(ends.begin(), ends.end()) : std::vector<Host>();
+}
+
 // Nobody knows on which machines those ran that lost a connection, and all of them name one of two
 // machines as its other end: the two lost each other.
 std::vector<Finding> pair_of_ends(const std::vector<Signal>& signals) {
@@ -556,6 +574,15 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   }
 
   if (names_switch(facts, burst, f)) return {f};
+  if (const std::vector<Host> pair = pair_of_adapters(edges);
+      !pair.empty() && burst.edges.size() >= kLeastOfBurst) {
+    of_no_single_host(f);
+    f.outcome = Outcome::not_enough_evidence;
+    f.count = 1;  // however many connections: one way
+    f.why = say(Phrase::lost_each_other, pair.front(), pair.back());
+    f.hosts = pair;
+    return {f};
+  }
   names_nobody(burst, f);
   if (BreakFacts known{false, leading(burst),
                        alerted(burst, hosts_with_open_link(facts, edges, signals), signals)};

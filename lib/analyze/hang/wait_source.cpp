@@ -74,6 +74,11 @@ WaitRows rows_of_setup(CollectiveSource id, const Facts& facts,
   // One that any rank has finished was made; what is missing there are lines.
   std::set<GroupId> made;
   const auto steps = first_steps(facts);
+  // A log that tells of no communicator that it was finished tells nothing of them, where another
+  // log has steps.
+  const bool none_told =
+      std::ranges::none_of(rows, [](const auto& row) { return row.second.completed == 1; });
+  if (none_told && !steps.empty()) return {};
   for (const auto& [key, row] : rows) {
     const auto trained = steps.find(row.place.member);
     if (row.completed == 1 || (trained != steps.end() && trained->second > row.place.line))

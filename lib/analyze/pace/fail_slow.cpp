@@ -274,6 +274,13 @@ class Judge {
         continue;
       if (length * 2 > static_cast<double>(found.period))
         continue;  // a job that is slow most of the time is slow
+      // Nothing that a program does now and again slows its steps for so long: others' work does.
+      constexpr double kLongestHabitMs = 20 * 60e3;
+      double took = 0;
+      const Excess& one = long_ones[found.members.front()];
+      for (std::size_t i = one.start; i < one.start + one.length; ++i)
+        if (!std::isnan(time_[i])) took += time_[i] * stands_for_[i];
+      if (took > kLongestHabitMs) continue;
       tell_pause(long_ones, found);
       for (const std::size_t m : found.members) gone[m] = true;
     }

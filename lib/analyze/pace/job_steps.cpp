@@ -121,16 +121,19 @@ void times_from_durations(const Facts& facts, JobSteps& steps) {
 }
 
 // Ranks of one run take the same time for a step: logs of the same steps that differ in it, and are
-// named after runs, are of two.
+// named after runs ("run_3", "old" and "new"), are of two.
 bool of_two_runs(const ProgressSpan& a, const MemberRow& of_a, const ProgressSpan& b,
                  const MemberRow& of_b) {
   constexpr std::uint64_t kWholeRun = 20;  // rows
   constexpr double kUnlike = 1.25;
   if (!a.mean_ms || !b.mean_ms || a.rows < kWholeRun || b.rows < kWholeRun ||
-      of_a.rank != of_b.rank || of_a.host != of_b.host || !named_after_run(of_a.path) ||
-      !named_after_run(of_b.path) ||
-      name_without_numbers(of_a.path) != name_without_numbers(of_b.path))
+      of_a.rank != of_b.rank || of_a.host != of_b.host)
     return false;
+  const FileOfRun run_a = file_of_run(of_a.path), run_b = file_of_run(of_b.path);
+  const bool by_word = run_a.series == run_b.series && run_a.age != run_b.age;
+  const bool by_number = named_after_run(of_a.path) && named_after_run(of_b.path) &&
+                         name_without_numbers(of_a.path) == name_without_numbers(of_b.path);
+  if (!by_word && !by_number) return false;
   return std::max(*a.mean_ms, *b.mean_ms) > kUnlike * std::min(*a.mean_ms, *b.mean_ms);
 }
 
@@ -152,7 +155,8 @@ void put_in_order(std::vector<Candidate>& chosen, bool by_name) {
   sort_rows(chosen, [&](const Candidate& a, const Candidate& b) {
     const auto key = [&](const Candidate& c) {
       return std::tuple(by_name ? 0 : c.span->first.time_ns.value_or(0),
-                        !of_earlier_run(c.member->path), c.member->attempt.value_or(0));
+                        !of_earlier_run(c.member->path), file_of_run(c.member->path).age,
+                        c.member->attempt.value_or(0));
     };
     const auto steps = [](const Candidate& c) {
       return std::tuple(c.span->first.iteration.value_or(0), c.member->order);

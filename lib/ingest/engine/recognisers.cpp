@@ -18,8 +18,8 @@ extern const Recogniser kSmiHeading, kSmiProcesses, kSmiList, kEccHistory, kNicH
     kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname,
     kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
     kKubectlTop, kSinfo, kKubernetesConditions, kCgroupCpu, kFabricCounters, kFabricLinks,
-    kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kSwitchFlowControl, kMeasuredLines,
-    kSlowestRankLines;
+    kNfsiostat, kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kSwitchFlowControl,
+    kMeasuredLines, kSlowestRankLines;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
@@ -124,6 +124,7 @@ constexpr const Recogniser* kAll[] = {
     &kNvLinks,
     &kLabelledRows,
     &kCgroupCpu,
+    &kNfsiostat,
     &kFabricCounters,
     &kFabricLinks,
     &kSwitchPorts,

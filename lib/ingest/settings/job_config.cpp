@@ -1,5 +1,6 @@
-// Configurations of a training in YAML, as people copy them into a bundle: each key with its
-// value, named by its path ("optim.lr"). One says little; two of one name show what was changed.
+// Configurations of a training in YAML, as people copy them into a bundle, and manifests of its
+// pods: each key with its value, named by its path ("optim.lr"). One says little; two of one name
+// show what was changed.
 #include <vector>
 
 #include "ingest/engine/job_setting.hpp"
@@ -22,10 +23,16 @@ bool yaml(const Head& head) {
   return head.base().ends_with(".yaml") || head.base().ends_with(".yml");
 }
 
+// What somebody gave to a cluster to run, not what the cluster tells of it.
+bool manifest_of_pods(const Head& head) {
+  return head.has("apiVersion:") && head.has("containers:") && !head.has("\nstatus:") &&
+         !head.has("creationTimestamp:") && !head.has("\nitems:");
+}
+
 // Objects of a cluster, inventories and topologies have readers of their own.
 bool sniff_job_config(const Head& head) {
-  if (!yaml(head) || head.has("apiVersion:") || head.has("\nkind:") || head.has("nodeName:") ||
-      head.has("switch:") || head.has("ansible_"))
+  if (!yaml(head) || head.has("nodeName:") || head.has("switch:") || head.has("ansible_") ||
+      ((head.has("apiVersion:") || head.has("\nkind:")) && !manifest_of_pods(head)))
     return false;
   bool hosts = false;
   const bool settings = setting_share(head, 70, [&](string_view line) {

@@ -5,10 +5,14 @@
 //   gx-01   gx-02   mlx5_2  391.77           gx-01 gx-02   187.9
 //   run  nodes       avg_busbw_GBps          gx-01 <-> gx-02
 //   B    gx-[01-16]  46.4                     1048576  116265  395.47  394.65  0.045644
+//
+//            gx-01   gx-02   gx-03             # busbw GB/s, from each machine to each
+//   gx-01        -    45.4    46.0
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -268,6 +272,11 @@ class RateTable {
     }
     if (take_pair(text)) return true;
     const Cells cells = rate_cells(text);
+    if (columns_.empty() && told_ && heads_matrix(cells)) {
+      across_.assign(cells.begin(), cells.end());
+      return true;
+    }
+    if (!across_.empty() && take_matrix(cells, place)) return true;
     if (columns_.empty() && (take_heading(wide_cells(text)) || take_heading(cells))) return true;
     return !columns_.empty() ? take_row(cells, place)
            : perftest_       ? take_perftest(cells, place)
@@ -299,6 +308,33 @@ class RateTable {
       return false;
     pair_ = {a, b};
     return true;
+  }
+
+  // "      gx-01  gx-02  gx-03": the machines that a row names one by one stand across, too.
+  static bool heads_matrix(const Cells& cells) {
+    constexpr std::size_t kFewest = 3;
+    std::set<std::string_view> names(cells.begin(), cells.end());
+    return cells.size() >= kFewest && names.size() == cells.size() &&
+           std::ranges::all_of(cells, [](std::string_view cell) {
+             return may_be_asked(cell) && column_of(cell) == Column::other &&
+                    cell.find_first_of("0123456789") != cell.npos;
+           });
+  }
+
+  // "gx-01     -   45.4   46.0": from one machine to each.
+  bool take_matrix(const Cells& cells, const Place& place) {
+    if (cells.size() != across_.size() + 1 || std::ranges::find(across_, cells[0]) == across_.end())
+      return false;
+    bool any = false;
+    for (std::size_t i = 0; i < across_.size(); ++i) {
+      const auto rate = rate_in(cells[i + 1]);
+      if (!rate || across_[i] == cells[0]) continue;
+      Parts parts;
+      add_hosts({std::string(cells[0]), across_[i]}, parts);
+      add(column("matrix"), parts, {}, *rate, place);
+      any = count(parts) || any;
+    }
+    return any;
   }
 
   bool take_heading(const Cells& cells) {
@@ -448,6 +484,7 @@ class RateTable {
   }
 
   std::vector<Column> columns_;
+  std::vector<std::string> across_;  // machines of a matrix
   std::vector<MeasuredRates> measured_;
   std::map<Parts, std::size_t> times_;
   std::vector<std::string> pair_;
