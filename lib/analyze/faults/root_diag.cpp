@@ -1,6 +1,7 @@
 #include "analyze/faults/root_diag.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -30,6 +31,7 @@ constexpr std::size_t kLeastOfBurst = 3;  // fewer have a host in common by chan
 constexpr std::size_t kLeastWitnesses = 2;
 constexpr double kLeastCover = 0.5;  // of the first breaks: fewer single out nobody
 constexpr double kLeastOrders = 20;  // in which the first breaks might as well have come
+constexpr double kByChance = 0.1;    // that so many connections all cross the switch
 constexpr Nanoseconds kLongAgo = std::numeric_limits<Nanoseconds>::min();
 constexpr std::int64_t kTrainedOn = 3;  // steps that no rank makes without its peers
 constexpr Nanoseconds kLeastPause =
@@ -390,6 +392,12 @@ bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
         return a.first != b.first ? a.first > b.first : a.second < b.second;
       });
       const std::size_t next = order.size() > 1 ? order[1].first : 0;
+      // Below a switch that most machines hang from most connections end.
+      const auto below =
+          std::ranges::count_if(of, [&](const auto& one) { return one.second == order[0].second; });
+      const double elsewhere = 1 - static_cast<double>(below) / static_cast<double>(of.size());
+      if (std::pow(1 - elsewhere * elsewhere, static_cast<double>(order[0].first)) > kByChance)
+        continue;
       if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) ||
           static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first))
         continue;
