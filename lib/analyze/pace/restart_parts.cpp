@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analyze/facts/job_pods.hpp"
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/scheduler_job.hpp"
 #include "model/contains.hpp"
 #include "model/enum_name.hpp"
@@ -71,7 +72,12 @@ class StartsOfJob {
     if (mark.time) return by_time(*mark.time);
     if (own != lines_.end()) return steps_.attempt[own->second.back().second] + 1;
     const MemberRow* member = facts_.member(place.member);
-    if (member == nullptr || !member->attempt) return std::nullopt;
+    if (member == nullptr) return std::nullopt;
+    // A listing that gives ages and no dates is of the one start there was.
+    if (size() == 1 && mark.row->edge == "took" && !of_earlier_run(member->path) &&
+        file_of_run(member->path).age >= 0)
+      return 0;
+    if (!member->attempt) return std::nullopt;
     for (std::size_t k = 0; k < size(); ++k)
       if (const MemberRow* of = facts_.member(steps_.place[first_[k]].member);
           of != nullptr && of->attempt == member->attempt)
@@ -249,9 +255,14 @@ class PartsOfStarts {
         continue;
       const Mark mark{&row, times(row)};
       if (row.edge == "took") {
-        if (const auto k = starts_.of(mark))
+        const double seconds = row.seconds.value_or(0);
+        const auto k = starts_.of(mark);
+        // What one process printed of several things comes on top; of many pods each has its own.
+        if (k && row.who.find_first_not_of(':') == std::string::npos)
+          take_printed({*k, part}, mark, seconds);
+        else if (k)
           take_printed({*k, part}, mark,
-                       printed[{{*k, part}, row.place.member, row.who}] += row.seconds.value_or(0));
+                       printed[{{*k, part}, row.place.member, row.who}] += seconds);
         continue;
       }
       const bool early = mark.time && row.part == "allocation";
