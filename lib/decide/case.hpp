@@ -45,6 +45,7 @@ struct Case {
   std::vector<ExitFact> exits;
   std::size_t hosts = 0;                   // that the bundle names
   std::vector<Host> job_hosts;             // on which the job ran, sorted; empty: not known
+  std::vector<Host> pods = {};             // called by their own names, on nodes that are not known
   std::vector<Host> storage_servers = {};  // serve files and run no rank; sorted
   std::optional<Evidence> closing = {};    // the framework's last word on a run that went well
   std::optional<Nanoseconds> closing_time = {};

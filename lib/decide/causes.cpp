@@ -38,6 +38,14 @@ bool admitted(const Setting& s, std::span<const Objection> table, const Finding&
   return false;
 }
 
+// What a pod says of a fault that a node reports, too, is said of that node: a pod runs on one.
+void leave_out_pods(const Case& incident, Cause& c) {
+  const auto pod = [&](const Host& host) {
+    return std::ranges::binary_search(incident.pods, host);
+  };
+  if (!std::ranges::all_of(c.hosts, pod)) std::erase_if(c.hosts, pod);
+}
+
 }  // namespace
 
 FirstFailure first_failure(const Case& incident, const DecideParams& params) {
@@ -57,6 +65,7 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
   for (const Finding* f : candidates)
     if (admitted(setting, objections_to_order(), *f, out.excluded)) gathering.add(*kind_of(*f), *f);
   out.causes = gathering.take();
+  for (Cause& c : out.causes) leave_out_pods(incident, c);
   out.first_consequence = setting.moments.first_consequence;
   out.noticed = setting.moments.noticed;
   return out;

@@ -96,6 +96,23 @@ const Finding* beside_job_on(const Walk& w, const Finding& slow) {
   return nullptr;
 }
 
+// Other programs than on the other machines run there, and fill its processors: it is taken from
+// them, or from the job.
+bool crowded(const Walk& w, const Finding& slow) {
+  if (!slow.host || slow_of(slow).over) return false;
+  const auto on_it = [&](const Finding& f) {
+    return f.hosts == std::vector<Host>{*slow.host} || f.host == slow.host;
+  };
+  bool programs = false, load = false;
+  for (const Finding& f : w.incident.findings) {
+    if (!f.fired() || !on_it(f)) continue;
+    programs = programs || f.traits.has(Trait::beside_job) ||
+               (f.analysis == Analysis::drift && f.subject.id == "cpu.program");
+    load = load || (f.analysis == Analysis::outliers && f.symptom == Symptom::cpu_overload);
+  }
+  return programs && load;
+}
+
 // Somebody keeps the job slow, or did: what relieves it.
 Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const> slow) {
   Verdict& v = w.verdict;
@@ -103,7 +120,9 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   const bool over = slow_of(f).over;
   const bool hardware = slow_of(f).hardware.value_or(false);
   const Finding* beside = beside_job_on(w, f);
-  v.action = beside != nullptr && relief(f) == Action::mitigate ? Action::repair : relief(f);
+  v.action = relief(f);
+  if (v.action == Action::mitigate && beside != nullptr) v.action = Action::repair;
+  if (v.action == Action::mitigate && crowded(w, f)) v.action = Action::isolate;
   v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
                                                                           : Precision::exact;
   std::vector<std::string> because{f.id};

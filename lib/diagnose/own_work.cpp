@@ -416,4 +416,26 @@ void own_work_of_moments(const store::Database& db, const analyze::Facts& facts,
   if (tells(by_clock)) out.parts = std::move(by_clock.parts);
 }
 
+void own_work_of_other_steps(const store::Database& db, const analyze::Facts& facts,
+                             const analyze::FailSlowParams& params, Pace& out) {
+  if (std::ranges::any_of(out.steps.time, [](Nanoseconds t) { return t != kNoValue; })) return;
+  Pace table;
+  table.steps = steps_from_tables(db, facts, CountedBy::step);
+  if (table.steps.size() == 0) return;
+  const bool common = std::ranges::any_of(out.steps.iteration, [&](std::int64_t n) {
+    return std::ranges::binary_search(table.steps.iteration, n);
+  });
+  if (common) return;
+  table.report = analyze::find_fail_slow(table.steps, {}, table.steps.size(), params);
+  own_work_of(db, facts, {}, table);
+  if (table.report.intervals.empty()) return;
+  out.steps = std::move(table.steps);
+  out.jobs.clear();
+  out.checkpoints.clear();
+  out.report = std::move(table.report);
+  out.parts = std::move(table.parts);
+  out.iterations = std::move(table.iterations);
+  out.series = std::move(table.series);
+}
+
 }  // namespace culprit::diagnose

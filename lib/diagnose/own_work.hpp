@@ -18,4 +18,9 @@ void own_work_of(const store::Database& db, const analyze::Facts& facts,
 void own_work_of_moments(const store::Database& db, const analyze::Facts& facts,
                          const analyze::FailSlowParams& params, Pace& out);
 
+// Steps without times whose numbers no table of the ranks' parts has, as lines have that are only
+// counted: where the table says by itself that the job is slow, its steps are the job's.
+void own_work_of_other_steps(const store::Database& db, const analyze::Facts& facts,
+                             const analyze::FailSlowParams& params, Pace& out);
+
 }  // namespace culprit::diagnose

@@ -55,6 +55,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   if (numbered) own_work_of(db, facts, logs, out);
   if (std::ranges::all_of(out.steps.time, [](std::int64_t t) { return t == kNoValue; }))
     own_work_of_moments(db, facts, params, out);
+  if (out.report.intervals.empty()) own_work_of_other_steps(db, facts, params, out);
   return out;
 }
 

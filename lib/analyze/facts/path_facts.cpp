@@ -631,6 +631,13 @@ bool of_other_program(std::string_view path) {
   return path_table().other_programs_like.stands_in(path);
 }
 
+bool in_folder_of_pods(std::string_view path) {
+  const std::string folders = lower(path.substr(0, path.rfind('/') + 1));
+  for (std::size_t at = folders.find("pod"); at != folders.npos; at = folders.find("pod", at + 1))
+    if (at == 0 || folders[at - 1] == '/') return true;
+  return false;
+}
+
 bool of_earlier_run(std::string_view path) {
   return path_table().earlier_runs_like.stands_in(path);
 }

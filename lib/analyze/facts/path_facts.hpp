@@ -51,6 +51,8 @@ FileOfRun file_of_run(std::string_view path);
 bool named_as_output(std::string_view path);
 // A machine called as servers of files are: "oss05", "weka-be-07".
 bool named_as_storage(std::string_view host);
+// "pods/trainer-1.log", "k8s/pod-logs/trainer-1.txt".
+bool in_folder_of_pods(std::string_view path);
 // Named as what machines, schedulers, services and tools keep: their lines say whom they are about.
 bool named_as_record(std::string_view path);
 // Named after a program that runs beside a training job: an evaluation, a server, a download.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
@@ -62,32 +63,23 @@ bool of_the_clock(double by_clock, double by_count, const Rhythm& r) {
   return minutes != round ? minutes : by_clock < by_count;
 }
 
-}  // namespace
+struct RhythmSteps {
+  std::vector<std::size_t> rows;  // of the last attempt, with a duration, a time and a number
+  double usual = 0;               // ms
+};
 
-std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
-  if (steps.size() < kFewestRowsOfRhythm || !steps.from_calls.empty()) return std::nullopt;
-  std::vector<std::size_t> rows;
-  std::vector<double> all;
-  double whole = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps.attempt[i] != steps.attempt.back() || !(steps.ms[i] > 0 && steps.ms[i] < kLongest) ||
-        steps.time[i] == kNoValue || steps.iteration[i] == kNoValue)
-      continue;
-    rows.push_back(i);
-    all.push_back(steps.ms[i]);
-    whole += steps.ms[i];
-  }
-  if (rows.size() < kFewestRowsOfRhythm) return std::nullopt;
-  const double usual = median_of(std::move(all));
-  const std::vector<SlowBurst> bursts = bursts_of(steps, rows, usual);
-  Rhythm out{.times = bursts.size(), .baseline_ms = usual};
+std::optional<Rhythm> rhythm_of_bursts(const JobSteps& steps, const RhythmSteps& all,
+                                       const std::vector<SlowBurst>& bursts) {
+  Rhythm out{.times = bursts.size(), .baseline_ms = all.usual};
   if (bursts.size() < kFewestBursts) return std::nullopt;
   std::vector<double> slow, apart, counts, lasts;
-  for (const std::size_t i : rows)
-    if (steps.ms[i] >= kSlow * usual) {
-      slow.push_back(steps.ms[i]);
-      out.cost_ms += steps.ms[i] - usual;
-    }
+  for (const SlowBurst& burst : bursts)
+    for (auto row = std::ranges::lower_bound(all.rows, burst.first);
+         row != all.rows.end() && *row <= burst.last; ++row)
+      if (steps.ms[*row] >= kSlow * all.usual) {
+        slow.push_back(steps.ms[*row]);
+        out.cost_ms += steps.ms[*row] - all.usual;
+      }
   for (std::size_t b = 0; b < bursts.size(); ++b) {
     lasts.push_back(static_cast<double>(steps.time[bursts[b].last] - steps.time[bursts[b].first]) +
                     steps.ms[bursts[b].first] * 1e6);
@@ -97,9 +89,14 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
     counts.push_back(static_cast<double>(steps.iteration[bursts[b].first] -
                                          steps.iteration[bursts[b - 1].first]));
   }
+  // It may have begun in the middle of the run.
+  double whole = 0;
+  for (auto row = std::ranges::lower_bound(all.rows, bursts.front().first);
+       row != all.rows.end() && *row <= bursts.back().last; ++row)
+    whole += steps.ms[*row];
   out.share = out.cost_ms / whole;
   if (out.share < kLeastShare ||
-      static_cast<double>(slow.size()) > kMostRows * static_cast<double>(rows.size()))
+      static_cast<double>(slow.size()) > kMostRows * static_cast<double>(all.rows.size()))
     return std::nullopt;
   const double by_clock = unlike(apart), by_count = unlike(counts);
   if (std::min(by_clock, by_count) > kAlike) return std::nullopt;
@@ -108,11 +105,35 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
   out.by_clock = of_the_clock(by_clock, by_count, out);
   if (!out.by_clock && out.share < kLeastShareOfProgram) return std::nullopt;
   out.level_ms = median_of(std::move(slow));
-  out.factor = out.level_ms / usual;
+  out.factor = out.level_ms / all.usual;
   out.lasts = static_cast<Nanoseconds>(median_of(std::move(lasts)));
   out.first = bursts.front().first;
   out.last = bursts.back().last;
   return out;
+}
+
+}  // namespace
+
+std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
+  if (steps.size() < kFewestRowsOfRhythm || !steps.from_calls.empty()) return std::nullopt;
+  RhythmSteps all;
+  std::vector<double> ms;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps.attempt[i] != steps.attempt.back() || !(steps.ms[i] > 0 && steps.ms[i] < kLongest) ||
+        steps.time[i] == kNoValue || steps.iteration[i] == kNoValue)
+      continue;
+    all.rows.push_back(i);
+    ms.push_back(steps.ms[i]);
+  }
+  if (all.rows.size() < kFewestRowsOfRhythm) return std::nullopt;
+  all.usual = median_of(std::move(ms));
+  const std::vector<SlowBurst> bursts = bursts_of(steps, all.rows, all.usual);
+  if (auto out = rhythm_of_bursts(steps, all, bursts)) return out;
+  // What the program does itself in one step, as saving, beside what lasts for several.
+  std::vector<SlowBurst> longer;
+  std::ranges::copy_if(bursts, std::back_inserter(longer),
+                       [](const SlowBurst& b) { return b.last > b.first; });
+  return rhythm_of_bursts(steps, all, longer);
 }
 
 Finding rhythm_finding(const Facts& facts, const JobSteps& steps, const Rhythm& rhythm) {

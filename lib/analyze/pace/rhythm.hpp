@@ -17,7 +17,7 @@ struct Rhythm {
   Nanoseconds lasts = 0;          // median
   bool by_clock = false;          // the times are more alike than the counts of steps
   double factor = 1;              // of the slow steps' duration
-  double cost_ms = 0, share = 0;  // of the time of all steps
+  double cost_ms = 0, share = 0;  // of the time from the first slow step to the last
   std::size_t times = 0;
   std::size_t first = 0, last = 0;  // rows: of the first and the last slow step
   double baseline_ms = 0, level_ms = 0;

@@ -19,7 +19,7 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kSpike = 3, kGoodPartOfTime = 0.2, kMostHaveOne = 0.6;
+constexpr double kSpike = 2, kGoodPartOfTime = 0.1, kMostHaveOne = 0.6;
 constexpr std::size_t kFewestSpikes = 8;
 
 // Steps of the last attempt that are long, and what they have more than others.
@@ -45,8 +45,8 @@ Spikes spikes_of(const JobSteps& steps) {
   return out;
 }
 
-// Whether lines of the class come as often as they do in one log, and in the same part of the run.
-// Lines of one kind are kept as few rows that count them.
+// Whether lines of the class come as often as they do, in one log or in those of all ranks, and in
+// the same part of the run. Lines of one kind are kept as few rows that count them.
 bool come_with(const Facts& facts, const JobSteps& steps, const Spikes& spikes,
                const std::string& event_class) {
   constexpr double kFewestLines = 0.6, kMostLines = 3;  // lines for each spike
@@ -68,6 +68,14 @@ bool come_with(const Facts& facts, const JobSteps& steps, const Spikes& spikes,
     log.end = std::max(log.end.value_or(end), end);
   }
   const auto n = static_cast<double>(spikes.rows.size());
+  Lines all;
+  for (const auto& [member, log] : logs) {
+    all.count += log.count;
+    if (!log.begin) continue;
+    all.begin = std::min(all.begin.value_or(*log.begin), *log.begin);
+    all.end = std::max(all.end.value_or(*log.end), *log.end);
+  }
+  if (logs.size() > 1) logs.emplace(0, all);  // of no member
   return std::ranges::any_of(logs, [&](const auto& one) {
     const MemberId member = one.first;
     const Lines& log = one.second;

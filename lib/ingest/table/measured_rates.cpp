@@ -84,6 +84,17 @@ Cells rate_cells(std::string_view line) {
   return out;
 }
 
+Cells blank_cells(std::string_view line) {
+  constexpr std::string_view kBlank = " \t";
+  Cells out;
+  for (std::size_t at = line.find_first_not_of(kBlank); at < line.size();) {
+    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+    out.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlank, end);
+  }
+  return out;
+}
+
 // "GEMM TFLOPS   H2D GB/s": by two blanks, where one belongs to a name; else nothing.
 Cells wide_cells(std::string_view line) {
   if (line.find_first_of("\t,;|") != line.npos) return {};
@@ -264,13 +275,14 @@ class RateTable {
   bool take(std::string_view line, const Place& place) {
     const std::string_view text = trimmed(line);
     if (text.empty()) return true;
-    if (perftest_heading(text)) return true;
+    if (perftest_heading(text) || perftest_banner(text)) return true;
     if (text.starts_with('#')) {
       ++section_;
       told_ = told_ || names_rate(text);
       return true;
     }
-    if (take_pair(text)) return true;
+    if (take_pair(text) || take_command(text)) return true;
+    if (perftest_ && take_perftest(blank_cells(text), place)) return true;
     const Cells cells = rate_cells(text);
     if (columns_.empty() && told_ && heads_matrix(cells)) {
       across_.assign(cells.begin(), cells.end());
@@ -279,7 +291,7 @@ class RateTable {
     if (!across_.empty() && take_matrix(cells, place)) return true;
     if (columns_.empty() && (take_heading(wide_cells(text)) || take_heading(cells))) return true;
     return !columns_.empty() ? take_row(cells, place)
-           : perftest_       ? take_perftest(cells, place)
+           : perftest_       ? false
            : told_           ? take_bare(cells, place)
                              : false;
   }
@@ -298,6 +310,13 @@ class RateTable {
     if (!contains(text, "BW average") || !contains(text, "#bytes") || contains(text, '\t'))
       return false;
     return perftest_ = true;
+  }
+
+  // What such a program prints of itself before its figures.
+  static bool perftest_banner(std::string_view text) {
+    static const re2::RE2 kBanner(
+        R"(-{20,}|.*\bBW Test|(?:Dual-port|Number of qps|Connection type|(?:TX|RX) depth|CQ Moderation|Mtu|Link type|Max inline data|GID index|rdma_cm QPs|Data ex\. method|PCIe relax order|WARNING: BW peak won't be measured in this run\.|(?:local|remote) address:|GID:)\b?.*)");
+    return re2::RE2::FullMatch({text.data(), text.size()}, kBanner);
   }
 
   bool take_pair(std::string_view text) {
@@ -335,6 +354,22 @@ class RateTable {
       any = count(parts) || any;
     }
     return any;
+  }
+
+  // "$ ssh gx-02 ib_write_bw -d mlx5_2 & ; ssh gx-01 ib_write_bw -d mlx5_2 gx-02": whoever names
+  // the other one is the client.
+  bool take_command(std::string_view text) {
+    static const re2::RE2 kCommand(
+        R"(\bssh (\S+) ['"]?ib_(?:write|read|send)_bw\b[^;&|]*\s([A-Za-z][\w.-]*)['"]?\s*$)");
+    static const re2::RE2 kDevice(R"(\s(?:-d|--ib-dev=?)\s*(\w+)[^;&|]*$)");
+    std::string client, server;
+    if (!re2::RE2::PartialMatch({text.data(), text.size()}, kCommand, &client, &server) ||
+        !may_be_asked(client) || !may_be_asked(server) || client == server)
+      return false;
+    pair_ = {client, server};
+    device_.clear();
+    re2::RE2::PartialMatch({text.data(), text.size()}, kDevice, &device_);
+    return true;
   }
 
   bool take_heading(const Cells& cells) {
@@ -438,6 +473,7 @@ class RateTable {
     if (!rate || !rate_in(cells[0])) return false;
     Parts parts;
     add_hosts(pair_, parts);
+    if (!device_.empty()) add_device(device_, parts);
     add(column("BW average"), parts, std::string(cells[0]), *rate, place);
     return count(parts);
   }
@@ -488,6 +524,7 @@ class RateTable {
   std::vector<MeasuredRates> measured_;
   std::map<Parts, std::size_t> times_;
   std::vector<std::string> pair_;
+  std::string device_;  // of both ends, where a command names it
   std::size_t rows_ = 0, section_ = 0;
   bool told_ = false, perftest_ = false, series_ = false;
   bool stages_ = false;  // rows are times of stages
