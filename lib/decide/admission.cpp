@@ -66,12 +66,26 @@ Why on_one_only(const Setting& s, const Finding& f, CauseKind) {
 
 // ---- Whose it is
 
+// Nobody gives a job a node that was drained a day before anything else failed, on any node: where
+// it is not known on which nodes the job ran, that one is none of them.
+bool drained_long_before(const Setting& s, const Finding& f) {
+  if (!s.incident.job_hosts.empty() || !f.start || s.incident.last_progress) return false;
+  bool others = false;
+  for (const Finding& g : s.incident.findings) {
+    if (!g.fired(Analysis::classify) || g.severity != Severity::critical || !g.start) continue;
+    if (*g.start < *f.start + 24 * kHour) return false;
+    others = true;
+  }
+  return others;
+}
+
 // What machines report on which no process of the job ran has no part in it.
 Why of_no_process(const Setting& s, const Finding& f, CauseKind kind) {
   if (of_machine(f, kind) && f.host && !s.incident.of_job(*f.host))
     return say(Phrase::no_process_on_host, *f.host);
   if (f.traits.has(Trait::node_drained) && !f.hosts.empty() &&
-      std::ranges::none_of(f.hosts, [&](const Host& host) { return s.incident.of_job(host); }))
+      (drained_long_before(s, f) ||
+       std::ranges::none_of(f.hosts, [&](const Host& host) { return s.incident.of_job(host); })))
     return say(Phrase::no_process_on_host, list(f.hosts));
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 
 #include "model/attempt.hpp"
 #include "model/finding.hpp"
+#include "model/pipeline_bubble.hpp"
 
 namespace culprit::decide {
 
@@ -93,6 +94,7 @@ struct Case {
   AttemptHistory history;  // without failures: the first run, or nobody knows of others
   // Of the parallel layout, for the plan of a replay; not known: nullopt.
   std::optional<std::int64_t> tp, pp, dp, gpus_per_host;
+  std::optional<PipelineBubble> bubble = {};  // that the schedule leaves in each step
 
   // The job ran there, as far as its machines are known.
   bool of_job(const Host& host) const {

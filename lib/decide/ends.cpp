@@ -4,6 +4,7 @@
 #include <set>
 
 #include "decide/ledger.hpp"
+#include "decide/slow_part.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -218,6 +219,7 @@ const Finding* outlived_word(const Walk& w) {
 // What is no failure and still to be said: what the job outlived, an earlier run that was ended,
 // warnings of machines.
 void remarks(Walk& w) {
+  w.verdict.summary += bubble_of(w);
   if (const Finding* error = outlived_error(w))
     w.verdict.summary +=
         say(Phrase::outlived_error, inside(error->title), on(error->hosts), at(error->start));

@@ -66,7 +66,8 @@ Effects effects_asked(const Walk& w) {
   const bool computes = grown == rules::name(rules::StepPart::compute);
   if (grown == kUnequalLoad || (computes && !since_a_start(w, slow_of(*slow))))
     return {"unequal load"};
-  if (!since_a_start(w, slow_of(*slow))) return {};
+  // A model learns whom to send its tokens to, and takes a while to send them all to one.
+  if (!since_a_start(w, slow_of(*slow))) return {"routing"};
   if (computes) return {grown, "unequal load"};
   // Its part grew for all, or nothing tells the parts apart. In what they send each other stages of
   // a pipeline wait for the one that has most to do.

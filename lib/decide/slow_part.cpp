@@ -66,6 +66,16 @@ Text steps_longer(const Finding& slow) {
   return say(Phrase::steps_take_longer, slow_of(slow).factor, slow_of(slow).first);
 }
 
+Text bubble_of(const Walk& w) {
+  constexpr double kMuch = 0.25, kMore = 0.1;
+  const auto& bubble = w.incident.bubble;
+  if (!bubble || bubble->share < kMuch ||
+      (bubble->before && bubble->share < *bubble->before + kMore))
+    return {};
+  return say(Phrase::pipeline_bubble, bubble->stages, 100 * bubble->share, bubble->micro_batches,
+             bubble->before ? say(Phrase::bubble_before, 100 * *bubble->before) : Text());
+}
+
 std::optional<Answer> slow_by_neighbour(Walk& w) {
   std::vector<const Finding*> busy;
   for (const Finding& f : w.incident.findings)
@@ -276,8 +286,11 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   // to be worse, and a port that damages what passes it, is to be repaired.
   const bool port = first.subject.kind == SubjectKind::network_switch &&
                     first.symptom == Symptom::infiniband_error;
+  // So is a setting that a switch lost: it stays until it is set again.
+  const bool set =
+      first.subject.kind == SubjectKind::network_switch && first.traits.has(Trait::lasting);
   act(v,
-      port || over || told_by_server(first) ||
+      port || set || over || told_by_server(first) ||
               (measured_with(first, slow) && first.subject != kNetworkOfJob)
           ? Action::repair
           : Action::mitigate,

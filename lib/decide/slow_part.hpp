@@ -21,6 +21,10 @@ bool measured_around(const Walk& w, const Finding& slow);
 // the step is known to have grown, or no fault of that kind came with it.
 std::optional<Answer> slow_for_all(Walk& w, const Finding& f, Text lasted, Text price);
 
+// A sentence of the bubble of its pipeline, where that is much and not as it was before; else
+// empty.
+Text bubble_of(const Walk& w);
+
 // What follows is asked about a job that did not fail.
 
 // What makes the steps of all ranks longer by itself: the program, a setting of all, the scheduler.

@@ -668,9 +668,10 @@ Answer slow_job(Walk& w) {
     const Text relief = relief_of(slow_of(f).grown);
     // What made a part of the step longer for all, for so long, comes again: backups, scrubs.
     // A good part of the time that nobody explains is not done with, unless the job ended well.
-    constexpr double kMuch = 0.2;
-    const bool done =
-        over && (relief.empty() || settled(w, f)) && (slow_of(f).share < kMuch || ended_well(w));
+    constexpr double kMuch = 0.2, kLongS = 15 * 60;
+    const bool little = slow_of(f).share < kMuch && slow_of(f).cost_s < kLongS;
+    const bool done = over && (relief.empty() || settled(w, f)) &&
+                      (little || ended_well(w) || !bubble_of(w).empty());
     act(v,
         done             ? Action::none
         : relief.empty() ? Action::investigate
@@ -679,7 +680,7 @@ Answer slow_job(Walk& w) {
     v.summary = done ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
                      : say(relief.empty() ? Phrase::slow_not_enough : Phrase::slow_nobody,
                            lasted(f), factor, price(f), f.why);
-    v.summary += besides(slow);
+    v.summary += besides(slow) + bubble_of(w);
     if (v.action == Action::mitigate) {
       next(v, NextKind::plan, relief);
       return taken(f.why);

@@ -6,10 +6,11 @@
 
 #include <re2/re2.h>
 
-#include "analyze/facts/job_pods.hpp"
 #include "analyze/facts/job_life.hpp"
+#include "analyze/facts/job_pods.hpp"
 #include "analyze/facts/rank_map.hpp"
 #include "analyze/facts/step_lines.hpp"
+#include "analyze/pace/pipeline_bubble.hpp"
 #include "decide/candidate.hpp"
 #include "decide/decide.hpp"
 #include "decide/storage_servers.hpp"
@@ -188,6 +189,7 @@ decide::Case case_of(const Resolved& resolved) {
     incident.dp = topology.layout->dp;
   }
   if (facts.manifest) incident.gpus_per_host = facts.manifest->gpus_per_node;
+  incident.bubble = analyze::pipeline_bubble(facts);
   return incident;
 }
 

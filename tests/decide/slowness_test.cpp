@@ -167,8 +167,12 @@ TEST(Slowness, APartThatGrewForAllIsRelievedAfterwards) {
   c.exits.clear();
   EXPECT_EQ(decide::decide(c).action, Action::mitigate);
   grown.grown.clear();
+  grown.cost_s = 5 * 60;
   c.findings = {slow(grown, {SubjectKind::job, "job"}, {}, 0.9)};
   EXPECT_EQ(decide::decide(c).action, Action::none) << "nobody knows what it was";
+  grown.cost_s = 2 * 3600;
+  c.findings = {slow(grown, {SubjectKind::job, "job"}, {}, 0.9)};
+  EXPECT_EQ(decide::decide(c).action, Action::investigate) << "and it may come again";
 }
 
 Case running(std::vector<Finding> findings) {

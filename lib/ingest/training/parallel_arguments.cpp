@@ -62,9 +62,17 @@ Outcome read_sizes(const TextLine& line, Reading& reading) {
       R"((?:^|[ ,>])(world[ -]size|data-parallel[ -]size|context-parallel[ -]size|tensor-model-parallel[ -]size|pipeline-model-parallel[ -]size|expert-model-parallel[ -]size|expert-tensor-parallel[ -]size): (\d{1,8})\b)");
   static const re2::RE2 kInitialising(
       R"(> initializing (tensor|pipeline|context) model parallel with size (\d{1,8})\b)");
+  static const re2::RE2 kMicroBatches(
+      R"(setting number of micro-?batches to constant (\d{1,8})\b)");
   Statement out(line, reading, "megatron");
   const string_view message = line.line.message;
   std::string name, digits;
+  if (re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kMicroBatches,
+                             &digits)) {
+    reading.sink.put(
+        ConfigRow{.place = line.place, .name = "job.num_microbatches", .value = digits});
+    return {true};
+  }
   if (re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kInitialising, &name,
                              &digits)) {
     if (const auto size = size_in(digits))
@@ -246,7 +254,8 @@ Outcome read_global_rank(const TextLine& line, Reading& reading) {
   return {true};
 }
 
-constexpr string_view kSizesWords[] = {"using world size: ", "model parallel with size "};
+constexpr string_view kSizesWords[] = {"using world size: ", "model parallel with size ",
+                                       "batches to constant "};
 constexpr string_view kArgumentWords[] = {" .......", "parallel_size ...", "world_size ...",
                                           "use_tp_pp_dp_mapping ..."};
 constexpr string_view kListWords[] = {"parallel group ranks: [["};
