@@ -66,6 +66,16 @@ Why on_one_only(const Setting& s, const Finding& f, CauseKind) {
 
 // ---- Whose it is
 
+// It may be the node of a pod that itself reports a fault of its machine.
+bool ran_a_pod(const Setting& s, const Host& host) {
+  return std::ranges::binary_search(s.incident.nodes_of_pods, host) &&
+         std::ranges::any_of(s.incident.findings, [&](const Finding& f) {
+           return f.fired(Analysis::classify) && f.severity == Severity::critical && f.host &&
+                  kind_of(f) == CauseKind::machine &&
+                  std::ranges::binary_search(s.incident.pods, *f.host);
+         });
+}
+
 // Nobody gives a job a node that was drained a day before anything else failed, on any node: where
 // it is not known on which nodes the job ran, that one is none of them.
 bool drained_long_before(const Setting& s, const Finding& f) {
@@ -81,7 +91,7 @@ bool drained_long_before(const Setting& s, const Finding& f) {
 
 // What machines report on which no process of the job ran has no part in it.
 Why of_no_process(const Setting& s, const Finding& f, CauseKind kind) {
-  if (of_machine(f, kind) && f.host && !s.incident.of_job(*f.host))
+  if (of_machine(f, kind) && f.host && !s.incident.of_job(*f.host) && !ran_a_pod(s, *f.host))
     return say(Phrase::no_process_on_host, *f.host);
   if (f.traits.has(Trait::node_drained) && !f.hosts.empty() &&
       (drained_long_before(s, f) ||

@@ -44,9 +44,10 @@ struct Holdings {
 struct Case {
   std::vector<Finding> findings;  // of all analyses, in report order
   std::vector<ExitFact> exits;
-  std::size_t hosts = 0;                   // that the bundle names
-  std::vector<Host> job_hosts;             // on which the job ran, sorted; empty: not known
-  std::vector<Host> pods = {};             // called by their own names, on nodes that are not known
+  std::size_t hosts = 0;        // that the bundle names
+  std::vector<Host> job_hosts;  // on which the job ran, sorted; empty: not known
+  // Called by their own names, and as many nodes, of which nothing tells which pod ran on which.
+  std::vector<Host> pods = {}, nodes_of_pods = {};
   std::vector<Host> storage_servers = {};  // serve files and run no rank; sorted
   std::optional<Evidence> closing = {};    // the framework's last word on a run that went well
   std::optional<Nanoseconds> closing_time = {};

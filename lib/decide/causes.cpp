@@ -43,7 +43,10 @@ void leave_out_pods(const Case& incident, Cause& c) {
   const auto pod = [&](const Host& host) {
     return std::ranges::binary_search(incident.pods, host);
   };
-  if (!std::ranges::all_of(c.hosts, pod)) std::erase_if(c.hosts, pod);
+  const bool node = std::ranges::any_of(c.hosts, [&](const Host& host) {
+    return std::ranges::binary_search(incident.nodes_of_pods, host);
+  });
+  if (node) std::erase_if(c.hosts, pod);
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ bool began_with(const Walk& w, const Finding& f, const Finding& slow) {
 bool held_up_then(const Walk& w, const Finding& f, const Finding* slow) {
   const bool by_itself = held_up(f);
   const bool may =
-      f.traits.has(Trait::may_slow) && was_said(f) && slow != nullptr && began_with(w, f, *slow) &&
+      f.traits.has(Trait::may_slow) && was_said(f) && slow != nullptr &&
+      slow_of(*slow).rhythm == SlowRhythm::none && began_with(w, f, *slow) &&
       (f.scope != Scope::host_local ||
        std::ranges::all_of(f.hosts, [&](const Host& host) { return w.incident.of_job(host); }));
   if (may) return true;
@@ -233,11 +234,38 @@ bool measured_around(const Walk& w, const Finding& slow) {
                              [&](const Finding& f) { return measured_with(f, slow); });
 }
 
-std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Text price) {
-  const rules::StepPart grown = rules::part_named(slow_of(slow).grown);
-  // Where no part is told apart, a switch that counts errors of its own is the only one to ask.
-  const bool untold = grown == rules::StepPart::none;
-  const rules::StepPart part = untold ? rules::StepPart::communication : grown;
+namespace {
+
+// Which part of the step grew; where none is told apart, a switch that counts errors of its own is
+// the only one to ask.
+struct SoughtPart {
+  bool untold;
+  rules::StepPart part;
+
+  explicit SoughtPart(rules::StepPart grown)
+      : untold(grown == rules::StepPart::none),
+        part(untold ? rules::StepPart::communication : grown) {}
+};
+
+// What a switch or a file server of the job shows when it is asked, and what stays so until it is
+// mended.
+bool stays_so(const Walk& w, const Finding& f) {
+  return !f.start && f.traits.has(Trait::lasting) &&
+         (f.subject.kind == SubjectKind::network_switch ||
+          (f.cause == CauseKind::shared && std::ranges::all_of(f.hosts, [&](const Host& host) {
+             return w.incident.of_job(host);
+           })));
+}
+
+// Files come from there whatever a log tells of its steps; a word of one machine is its own.
+bool waits_for_files(const Walk& w, const Finding& f) {
+  constexpr std::uint64_t kOften = 3;
+  return rules::made_longer_by(rules::StepPart::data, f.symptom) &&
+         (f.hosts.size() > 1 || (f.count >= kOften && w.incident.hosts <= 1));
+}
+
+std::vector<const Finding*> faults_of_all(const Walk& w, const Finding& slow,
+                                          const SoughtPart& sought) {
   const bool over = slow_of(slow).over;
   const auto came = [&](const Finding& f) {
     return slow.start && slow.end && came_with(w, f, slow);
@@ -248,31 +276,31 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
            (over && f.analysis == Analysis::classify && f.cause == CauseKind::shared &&
             (f.transient || steps_after(f)));
   };
-  // Files come from there whatever a log tells of its steps; a word of one machine is its own.
-  const auto waits_for_files = [&](const Finding& f) {
-    constexpr std::uint64_t kOften = 3;
-    return rules::made_longer_by(rules::StepPart::data, f.symptom) &&
-           (f.hosts.size() > 1 || (f.count >= kOften && w.incident.hosts <= 1));
-  };
   std::vector<const Finding*> faults;
   for (const Finding& f : w.incident.findings) {
-    // What a switch or a file server shows when it is asked: its counters, and what stays so until
-    // it is mended.
-    const bool counted =
-        counters_of_switch(f) ||
-        (!f.start && f.traits.has(Trait::lasting) &&
-         (f.subject.kind == SubjectKind::network_switch || f.cause == CauseKind::shared));
+    const bool counted = counters_of_switch(f) || stays_so(w, f);
     if (stood(f) && !f.hearsay && f.role != Role::teardown && f.severity >= Severity::warning &&
-        ((rules::made_longer_by(part, f.symptom) &&
-          (counted || ((!untold || f.subject.kind == SubjectKind::network_switch) && came(f)))) ||
-         (untold && waits_for_files(f) && came(f)) ||
-         (told_by_server(f) && lost_a_disk(f, slow, untold ? rules::StepPart::data : grown))))
+        ((rules::made_longer_by(sought.part, f.symptom) &&
+          (counted ||
+           ((!sought.untold || f.subject.kind == SubjectKind::network_switch) && came(f)))) ||
+         (sought.untold && waits_for_files(w, f) && came(f)) ||
+         (told_by_server(f) &&
+          lost_a_disk(f, slow, sought.untold ? rules::StepPart::data : sought.part))))
       faults.push_back(&f);
     // Measured for as long as it was slow: that needs no part of the step to tell of it.
-    if (measured_with(f, slow) &&
-        (untold || rules::made_longer_by(grown, f.symptom) || f.symptom == Symptom::cpu_overload))
+    if (measured_with(f, slow) && (sought.untold || rules::made_longer_by(sought.part, f.symptom) ||
+                                   f.symptom == Symptom::cpu_overload))
       faults.push_back(&f);
   }
+  return faults;
+}
+
+}  // namespace
+
+std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Text price) {
+  const SoughtPart sought(rules::part_named(slow_of(slow).grown));
+  const bool over = slow_of(slow).over;
+  std::vector<const Finding*> faults = faults_of_all(w, slow, sought);
   if (faults.empty() || !shared_by_all(w, faults)) return std::nullopt;
   sort_rows(faults, [&](const Finding* a, const Finding* b) {
     const auto weight = [&](const Finding* f) {
@@ -298,7 +326,7 @@ std::optional<Answer> slow_for_all(Walk& w, const Finding& slow, Text lasted, Te
   Subject whom = first.subject;
   if (whom.kind != SubjectKind::network_switch && whom.kind != SubjectKind::storage &&
       whom.kind != SubjectKind::config)
-    whom = part == rules::StepPart::communication && !waits_for_files(first)
+    whom = sought.part == rules::StepPart::communication && !waits_for_files(w, first)
                ? kNetworkOfJob
                : Subject{SubjectKind::storage, "remote storage"};
   target(v, whom, confidence::kSharedUnnamed, ids(faults));

@@ -6,7 +6,6 @@
 #include "decide/slow_part.hpp"
 #include "model/ascii.hpp"
 #include "model/confidence.hpp"
-#include "model/median.hpp"
 #include "model/contains.hpp"
 #include "model/number.hpp"
 #include "model/phrases.hpp"
@@ -494,25 +493,35 @@ const Finding* set_to_period(const Walk& w, double period, bool clock) {
   return nullptr;
 }
 
-// What is said to slow jobs down, each time that the steps are slow: on one machine or on all at
-// once.
-const Finding* comes_each_time(const Walk& w, double period) {
-  constexpr double kNear = 0.08, kOnce = 0.2;
-  constexpr std::size_t kFewest = 4;
+// What is said to slow jobs down on a machine of the job, each time that the steps are slow:
+// shortly before, and at no other time while they are.
+const Finding* comes_each_time(const Walk& w, const Finding& slow) {
+  constexpr double kBefore = 0.15, kBehind = 0.1, kMost = 0.8, kOnce = 0.2;
+  constexpr std::size_t kFewest = 3;
+  const double period = slow_of(slow).period;
+  if (!slow.start || !slow.end) return nullptr;
+  const auto seconds = [&](Nanoseconds t) {
+    return static_cast<double>(t - *slow.start) / static_cast<double>(kSecond);
+  };
   for (const Finding& f : w.incident.findings) {
-    if (!f.traits.has(Trait::may_slow) || f.analysis != Analysis::classify || f.hearsay) continue;
-    std::vector<double> apart;
-    std::optional<Nanoseconds> last;
+    if (!f.traits.has(Trait::may_slow) || f.analysis != Analysis::classify || f.hearsay ||
+        (!f.hosts.empty() &&
+         std::ranges::none_of(f.hosts, [&](const Host& host) { return w.incident.of_job(host); })))
+      continue;
+    std::size_t times = 0, met = 0;
+    std::optional<double> last;
     for (const Nanoseconds t : line_of(f).times) {
-      const double s =
-          last ? static_cast<double>(t - *last) / static_cast<double>(kSecond) : period;
-      if (s < kOnce * period) continue;
-      if (last) apart.push_back(s);
-      last = t;
+      const double at = seconds(t);
+      if (at < -kBefore * period || t > *slow.end + static_cast<Nanoseconds>(period * 1e9))
+        continue;
+      if (last && at - *last < kOnce * period) continue;
+      last = at;
+      ++times;
+      const double off = at - std::round(at / period) * period;
+      met += off >= -kBefore * period && off <= kBehind * period;
     }
-    if (apart.size() + 1 < kFewest) continue;
-    const double usual = median_of(std::move(apart));
-    if (std::abs(usual - period) <= kNear * period) return &f;
+    if (times >= kFewest && static_cast<double>(met) >= kMost * static_cast<double>(times))
+      return &f;
   }
   return nullptr;
 }
@@ -534,7 +543,7 @@ Answer slow_in_rhythm(Walk& w, const Finding& f) {
     next(v, NextKind::plan, say(Phrase::take_change_back, change->subject.id));
     return taken(f.why);
   }
-  if (const Finding* what = clock ? comes_each_time(w, slow_of(f).period) : nullptr) {
+  if (const Finding* what = clock ? comes_each_time(w, f) : nullptr) {
     v.action = Action::repair;
     target(v, {SubjectKind::config, what->event_class}, what->confidence, {what->id, f.id});
     v.summary += say(Phrase::in_the_same_time, inside(what->title)) + in_its_words(*what);
@@ -559,6 +568,9 @@ Answer slow_and_growing(Walk& w, const Finding& f) {
   return taken(f.why);
 }
 
+// Of a spell that is over and left no trace: it may come again.
+constexpr double kMuchLostS = 15 * 60;
+
 // What each step was given to do, a stretch that is over, or a pause: nothing is to be relieved,
 // but what was at fault for all.
 std::optional<Answer> planned_or_over(Walk& w, const Finding& f) {
@@ -579,7 +591,7 @@ std::optional<Answer> planned_or_over(Walk& w, const Finding& f) {
     next(v, NextKind::collect, say(Phrase::collect_of_stall));
     return taken(f.why);
   }
-  if (slow_of(f).transient) {
+  if (slow_of(f).transient && (slow_of(f).cost_s < kMuchLostS || ended_well(w))) {
     v.action = Action::none;
     v.symptom = Symptom::none;
     v.summary = say(Phrase::slow_and_over, slow_of(f).factor, lasted(f), price(f));
@@ -668,8 +680,8 @@ Answer slow_job(Walk& w) {
     const Text relief = relief_of(slow_of(f).grown);
     // What made a part of the step longer for all, for so long, comes again: backups, scrubs.
     // A good part of the time that nobody explains is not done with, unless the job ended well.
-    constexpr double kMuch = 0.2, kLongS = 15 * 60;
-    const bool little = slow_of(f).share < kMuch && slow_of(f).cost_s < kLongS;
+    constexpr double kMuch = 0.2;
+    const bool little = slow_of(f).share < kMuch && slow_of(f).cost_s < kMuchLostS;
     const bool done = over && (relief.empty() || settled(w, f)) &&
                       (little || ended_well(w) || !bubble_of(w).empty());
     act(v,

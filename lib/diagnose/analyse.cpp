@@ -95,11 +95,11 @@ std::vector<Finding> slow_stretches(const analyze::Facts& facts, const Pace& pac
     if (const auto rhythm = analyze::rhythm_of(pace.steps))
       out = {analyze::rhythm_finding(facts, pace.steps, *rhythm)};
   if (none())
-    if (auto slower = analyze::slower_run(facts, pace.steps, pace.jobs, pace.checkpoints))
-      out = {*std::move(slower)};
-  if (none())
     if (const auto gap = analyze::longest_gap(pace.steps, pace.checkpoints))
       out = {analyze::gap_finding(facts, pace.steps, *gap)};
+  if (none())
+    if (auto slower = analyze::slower_run(facts, pace.steps, pace.jobs, pace.checkpoints))
+      out = {*std::move(slower)};
   if (std::ranges::all_of(out, unexplained))
     if (const auto growing = analyze::growing_steps(pace.steps))
       out = {analyze::growing_finding(facts, pace.steps, *growing)};

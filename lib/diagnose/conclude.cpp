@@ -125,7 +125,9 @@ decide::Case case_of(const Resolved& resolved) {
   decide::Case incident{.exits = exits_of(facts), .hosts = hosts_in_question(facts)};
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
   incident.job_hosts = analyze::hosts_of_job(facts);
-  incident.pods = analyze::pods_without_node(facts);
+  auto placed = analyze::pods_beside_nodes(facts);
+  incident.pods = std::move(placed.pods);
+  incident.nodes_of_pods = std::move(placed.nodes);
   incident.storage_servers = analyze::storage_servers(facts);
   incident.completed = analyze::job_completed(facts);
   incident.recorded_failed = analyze::recorded_failed(facts);

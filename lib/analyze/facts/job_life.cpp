@@ -105,22 +105,6 @@ std::set<std::string> hosts_of_pods(const Facts& facts) {
   return {nodes.begin(), nodes.end()};
 }
 
-// Pods call themselves by their own names. Where nothing tells on which nodes they ran, the nodes
-// whose kernels were collected with them, no more than there are pods, are theirs.
-std::set<std::string> nodes_beside_pods(const Facts& facts, const std::set<std::string>& names) {
-  std::set<std::string> nodes, pods;
-  for (const MemberRow& m : facts.members) {
-    if (!m.host || m.duplicate_of != 0) continue;
-    const std::string host = short_host(*m.host);
-    if (m.text_kind == "kernel") nodes.insert(host);
-    if (names.contains(host) && in_folder_of_pods(m.path)) pods.insert(host);
-  }
-  const bool named =
-      std::ranges::any_of(nodes, [&](const std::string& node) { return names.contains(node); });
-  if (named || pods.size() != names.size() || nodes.size() > pods.size()) return {};
-  return nodes;
-}
-
 }  // namespace
 
 std::vector<Host> hosts_of_job(const Facts& facts) {
@@ -148,20 +132,25 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
     for (const IdentityRow& i : facts.identities)
       if (i.source.starts_with("nccl-init") && i.host && facts.counts(facts.member(i.place.member)))
         names.insert(short_host(*i.host));
-  if (!names.empty() && !facts.manifest) names.merge(nodes_beside_pods(facts, names));
   if (names.empty()) names = hosts_of_console(facts);
   if (names.empty()) names = recorded_hosts(facts);
   if (names.empty()) names = hosts_of_pods(facts);
   return {names.begin(), names.end()};
 }
 
-std::vector<Host> pods_without_node(const Facts& facts) {
-  std::set<std::string> pods;
-  for (const MemberRow& m : facts.members)
-    if (m.host && m.duplicate_of == 0 && in_folder_of_pods(m.path))
-      pods.insert(short_host(*m.host));
-  if (nodes_beside_pods(facts, pods).empty()) return {};
-  return {pods.begin(), pods.end()};
+PodsAndNodes pods_beside_nodes(const Facts& facts) {
+  std::set<Host> nodes, pods;
+  for (const MemberRow& m : facts.members) {
+    if (!m.host || m.duplicate_of != 0) continue;
+    if (m.text_kind == "kernel")
+      nodes.insert(Host(short_host(*m.host)));
+    else if (in_folder_of_pods(m.path))
+      pods.insert(Host(short_host(*m.host)));
+  }
+  const bool named =
+      std::ranges::any_of(nodes, [&](const Host& node) { return pods.contains(node); });
+  if (named || pods.empty() || nodes.size() != pods.size()) return {};
+  return {{pods.begin(), pods.end()}, {nodes.begin(), nodes.end()}};
 }
 
 std::vector<Host> storage_servers(const Facts& facts) {

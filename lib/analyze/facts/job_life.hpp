@@ -11,9 +11,12 @@ namespace culprit::analyze {
 // part in the job.
 std::vector<Host> hosts_of_job(const Facts& facts);
 
-// Names that pods call themselves by, while nothing tells on which of the nodes they ran whose
-// kernels were collected; short, sorted.
-std::vector<Host> pods_without_node(const Facts& facts);
+// Names that pods call themselves by, and as many nodes whose kernels were collected beside them,
+// while nothing tells which pod ran on which; short, sorted. Else empty.
+struct PodsAndNodes {
+  std::vector<Host> pods, nodes;
+};
+PodsAndNodes pods_beside_nodes(const Facts& facts);
 
 // Machines that serve files and of which no rank is known; short names, sorted.
 std::vector<Host> storage_servers(const Facts& facts);

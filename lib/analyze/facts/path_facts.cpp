@@ -12,6 +12,7 @@
 #include "analyze/facts/facts.hpp"
 #include "line/header_layout.hpp"
 #include "model/ascii.hpp"
+#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/word_list.hpp"
 #include "rules/lazy_pattern.hpp"
@@ -632,10 +633,9 @@ bool of_other_program(std::string_view path) {
 }
 
 bool in_folder_of_pods(std::string_view path) {
-  const std::string folders = lower(path.substr(0, path.rfind('/') + 1));
-  for (std::size_t at = folders.find("pod"); at != folders.npos; at = folders.find("pod", at + 1))
-    if (at == 0 || folders[at - 1] == '/') return true;
-  return false;
+  const std::string folders = "/" + lower(path.substr(0, path.rfind('/') + 1));
+  return contains(folders, "/pods/") || contains(folders, "/pod-logs/") ||
+         contains(folders, "/pod_logs/") || contains(folders, "/podlogs/");
 }
 
 bool of_earlier_run(std::string_view path) {

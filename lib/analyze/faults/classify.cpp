@@ -274,14 +274,16 @@ std::map<std::string, Occurrences> group_signals(const Facts& facts,
 void describe_speaker(const Occurrences& group, const std::vector<Nanoseconds>& times,
                       LineFacts& line) {
   line.speaker = Speaker::service;
+  bool may_slow = false;
   for (const Signal* s : group.signals) {
+    may_slow = may_slow || s->meaning.traits.has(Trait::may_slow);
     line.speaker = std::min(line.speaker, s->speaker);
     line.names_trainer = line.names_trainer || names_trainer(s->message) ||
                          std::ranges::any_of(s->evidence, [](const Evidence& e) {
                            return names_trainer(e.excerpt);
                          });
   }
-  if (line.speaker == Speaker::job) return;
+  if (line.speaker == Speaker::job && !may_slow) return;
   constexpr std::size_t kMost = 64;  // the first and the last of more
   line.times = times;
   line.times_cut = times.size() > kMost;

@@ -1,7 +1,6 @@
 #include "analyze/faults/root_diag.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -395,9 +394,15 @@ bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
       // Below a switch that most machines hang from most connections end.
       const auto below =
           std::ranges::count_if(of, [&](const auto& one) { return one.second == order[0].second; });
-      const double elsewhere = 1 - static_cast<double>(below) / static_cast<double>(of.size());
-      if (std::pow(1 - elsewhere * elsewhere, static_cast<double>(order[0].first)) > kByChance)
-        continue;
+      const double share = static_cast<double>(below) / static_cast<double>(of.size());
+      double chance = 1;  // of as many connections, each with one end below it, or both
+      for (const Edge* e : burst.edges) {
+        const auto a = of.find(e->reporter), b = of.find(e->peer);
+        if (a == of.end() || b == of.end()) continue;
+        const int ends = (a->second == order[0].second) + (b->second == order[0].second);
+        if (ends > 0) chance *= ends == 2 ? share * share : 1 - (1 - share) * (1 - share);
+      }
+      if (chance > kByChance) continue;
       if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) ||
           static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first))
         continue;

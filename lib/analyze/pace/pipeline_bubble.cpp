@@ -61,6 +61,10 @@ std::optional<PipelineBubble> pipeline_bubble(const Facts& facts) {
       runs.emplace_back(file_of_run(m->path).age, m->attempt.value_or(0),
                         p.first.time_ns.value_or(0), known->first);
   }
+  // Arguments that lie apart from the logs: by their names.
+  if (runs.empty())
+    for (const auto& [run, known] : sizes)
+      if (known.share()) runs.emplace_back(file_of_run(run).age, 0, 0, run);
   if (runs.empty()) return std::nullopt;
   std::ranges::sort(runs);
   const Sizes& now = sizes.at(std::get<3>(runs.back()));

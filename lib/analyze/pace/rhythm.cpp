@@ -21,6 +21,7 @@ constexpr double kLongest = 7 * 24 * 3.6e6;  // ms; more is no step
 constexpr double kLeastShare = 0.03, kLeastShareOfProgram = 0.1, kMostRows = 0.34;
 constexpr std::size_t kFewestRowsOfRhythm = 60, kFewestBursts = 5;
 constexpr double kAlike = 0.08;  // of the distance
+constexpr double kLeastCostOfRhythmMs = 60'000;
 
 struct SlowBurst {
   std::size_t first = 0, last = 0;
@@ -95,7 +96,7 @@ std::optional<Rhythm> rhythm_of_bursts(const JobSteps& steps, const RhythmSteps&
        row != all.rows.end() && *row <= bursts.back().last; ++row)
     whole += steps.ms[*row];
   out.share = out.cost_ms / whole;
-  if (out.share < kLeastShare ||
+  if (out.share < kLeastShare || out.cost_ms < kLeastCostOfRhythmMs ||
       static_cast<double>(slow.size()) > kMostRows * static_cast<double>(all.rows.size()))
     return std::nullopt;
   const double by_clock = unlike(apart), by_count = unlike(counts);
@@ -133,7 +134,8 @@ std::optional<Rhythm> rhythm_of(const JobSteps& steps) {
   std::vector<SlowBurst> longer;
   std::ranges::copy_if(bursts, std::back_inserter(longer),
                        [](const SlowBurst& b) { return b.last > b.first; });
-  return rhythm_of_bursts(steps, all, longer);
+  auto out = rhythm_of_bursts(steps, all, longer);
+  return out && out->by_clock ? out : std::nullopt;
 }
 
 Finding rhythm_finding(const Facts& facts, const JobSteps& steps, const Rhythm& rhythm) {

@@ -20,6 +20,8 @@ constexpr double kLongerRun = 1.08;          // the mean step, of the run before
 constexpr double kErrors = 4;                // of the difference of both means
 constexpr double kLongStep = 1.25;           // times the usual step
 constexpr double kLeastRunCostMs = 60'000;
+constexpr double kPause = 2;                    // times the usual step, that it stands
+constexpr std::int64_t kFewestPausesOfRun = 4;  // one or two are no habit
 constexpr double kMostOfOne = 50;  // times the usual step: what is longer is told as a pause
 
 struct RunPace {
@@ -29,6 +31,7 @@ struct RunPace {
   double long_share = 0;       // of its steps
   double clock = 0;            // ms a step, what lies between steps included; 0: not known
   std::int64_t count = 0;      // iterations
+  std::int64_t pauses = 0;     // between them
 };
 
 std::vector<std::size_t> rows_of(const JobSteps& steps, std::size_t attempt) {
@@ -59,10 +62,12 @@ RunPace pace_of_run(const JobSteps& steps, std::vector<std::size_t> rows) {
     const std::int64_t apart = steps.iteration[i] - steps.iteration[before];
     if (apart <= 0 || steps.time[i] == kNoValue || steps.time[before] == kNoValue) continue;
     const double took = static_cast<double>(steps.time[i] - steps.time[before]) / 1e6;
-    between +=
-        std::clamp(took - steps.ms[i] * static_cast<double>(apart), 0.0, kMostOfOne * out.usual);
     out.count += apart;
     ++known;
+    const double pause = took - steps.ms[i] * static_cast<double>(apart);
+    if (pause > kMostOfOne * out.usual) continue;
+    between += std::max(0.0, pause);
+    out.pauses += pause > kPause * out.usual;
   }
   const auto rows_known = static_cast<double>(out.rows.size());
   out.mean = sum / rows_known;
@@ -119,7 +124,10 @@ std::optional<Finding> slower_run(const Facts& facts, const JobSteps& steps,
   const bool by_steps = now.mean >= kLongerRun * before.mean &&
                         now.mean - before.mean >= kErrors * std::hypot(now.error, before.error);
   const bool by_clock =
-      !by_steps && now.clock > 0 && before.clock > 0 && now.clock >= kLongerRun * before.clock;
+      !by_steps && now.clock > 0 && before.clock > 0 && now.clock >= kLongerRun * before.clock &&
+      now.pauses >= kFewestPausesOfRun &&
+      // The run before went on for longer than from one pause to the next but one.
+      before.count * now.pauses >= 2 * now.count;
   if (!by_steps && !by_clock) return std::nullopt;
   const double was = by_steps ? before.mean : before.clock, is = by_steps ? now.mean : now.clock;
   const double cost = (is - was) * static_cast<double>(now.count);

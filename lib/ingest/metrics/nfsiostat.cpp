@@ -15,7 +15,8 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr double kSlowAnswerMs = 50;   // a disk behind it has answered by then
+// A disk behind it has answered a read by then; what is written may wait for many.
+constexpr double kSlowReadMs = 100, kSlowWriteMs = 2000;
 constexpr double kFewestRequests = 1;  // a second
 
 struct NfsMount final : Kept {
@@ -50,7 +51,8 @@ class NfsFigures final : public Assembler {
     const auto answer = number_in(rest);
     if (!answer) return Step::not_mine;
     const std::string& server = reading.keep<NfsMount>().server;
-    if (!server.empty() && *answer >= kSlowAnswerMs && rates[0] >= kFewestRequests)
+    if (!server.empty() && *answer >= (operation_ == "read" ? kSlowReadMs : kSlowWriteMs) &&
+        rates[0] >= kFewestRequests)
       put_said(line.place, reading.host_of(line.line.prefix),
                fmt::format("nfs server {}: a {} takes {:.0f} ms, {:.0f} a second", server,
                            operation_, *answer, rates[0]),

@@ -161,7 +161,7 @@ struct ProcessEntry {
   std::optional<std::int64_t> pid, parent, tid;
   std::int64_t threads = 0;
   double busy = 0;  // per cent of a processor
-  std::string_view state, wait, name, command;
+  std::string_view user, state, wait, name, command;
   std::size_t indent = 0;  // of the command in the forest
 };
 
@@ -238,6 +238,7 @@ std::optional<ProcessEntry> process_entry(std::string_view text,
       case ProcessField::busy:
         std::from_chars(word.data(), word.data() + word.size(), entry.busy);
         break;
+      case ProcessField::user: entry.user = word; break;
       case ProcessField::threads: entry.threads = whole_number(word).value_or(0); break;
       case ProcessField::state:
         if (!state_letters(word)) return std::nullopt;
@@ -383,7 +384,10 @@ class ProcessListAssembler final : public Assembler {
     if (!script.empty()) program = script;
     if (entry.busy < kBusy || program.empty()) return;
     Use& use = uses_[{host, std::string(program)}];
-    if (++use.processes == 1) use.first = line.place;
+    if (++use.processes == 1) {
+      use.first = line.place;
+      use.user = entry.user;
+    }
     use.percent += entry.busy;
     use.script = !script.empty();
     if (entry.parent == 1) ++use.orphans;
@@ -398,12 +402,17 @@ class ProcessListAssembler final : public Assembler {
     double percent = 0;
     std::size_t processes = 0, orphans = 0;
     bool script = false;  // an interpreter runs it, as it does the trainers
+    std::string user;     // of the first
   };
 
-  // Whoever started them is gone, and others, that have a parent, are at work on the machine.
+  // Whoever started them is gone, and another user's, which have a parent, are at work on the
+  // machine. In a container trainers are orphans, too.
   bool left_behind(const Host& host, const Use& use) const {
-    return use.orphans == use.processes && std::ranges::any_of(uses_, [&](const auto& other) {
-             return other.first.first == host && other.second.orphans < other.second.processes;
+    return use.orphans == use.processes && !use.user.empty() &&
+           std::ranges::any_of(uses_, [&](const auto& other) {
+             return other.first.first == host && other.second.script &&
+                    other.second.user != use.user && !other.second.user.empty() &&
+                    other.second.orphans < other.second.processes;
            });
   }
 

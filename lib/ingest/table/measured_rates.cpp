@@ -65,7 +65,7 @@ bool heads_rates(const Head& head) {
 
 // By tabs, else by what tables are separated with, else by blanks.
 Cells rate_cells(std::string_view line) {
-  constexpr std::size_t kMostCells = 32;
+  constexpr std::size_t kMostCells = 1024;
   Cells out;
   for (const char separator : {'\t', ',', ';', '|'}) {
     if (!contains(line, separator)) continue;
@@ -279,13 +279,25 @@ class RateTable {
     if (text.starts_with('#')) {
       ++section_;
       told_ = told_ || names_rate(text);
+      // What was measured again counts as it is now; a delay is no rate.
+      static const re2::RE2 kNoRate(
+          R"((?i)\b(?:latenc\w*|delays?|hops?|times?)\b|(?:^|[\s(\[])(?:[mun]s|usec|msec)\b)");
+      across_.clear();
+      if (re2::RE2::PartialMatch({text.data(), text.size()}, kNoRate))
+        matrix_ = false;
+      else
+        matrix_ = matrix_ || names_rate(text);
       return true;
     }
     if (take_pair(text) || take_command(text)) return true;
     if (perftest_ && take_perftest(blank_cells(text), place)) return true;
     const Cells cells = rate_cells(text);
-    if (columns_.empty() && told_ && heads_matrix(cells)) {
-      across_.assign(cells.begin(), cells.end());
+    if (columns_.empty() && matrix_ && heads_matrix(cells)) {
+      across_.clear();
+      for (const std::string_view cell : cells)
+        across_.emplace_back(cell.substr(0, cell.find('.')));
+      if (MeasuredRates& before = column("matrix"); !before.rows.empty())
+        before = MeasuredRates{"matrix", {}, {}, {}, {}, false};
       return true;
     }
     if (!across_.empty() && take_matrix(cells, place)) return true;
@@ -342,33 +354,51 @@ class RateTable {
 
   // "gx-01     -   45.4   46.0": from one machine to each.
   bool take_matrix(const Cells& cells, const Place& place) {
-    if (cells.size() != across_.size() + 1 || std::ranges::find(across_, cells[0]) == across_.end())
-      return false;
+    if (cells.size() != across_.size() + 1) return false;
+    const std::string from(cells[0].substr(0, cells[0].find('.')));
+    if (std::ranges::find(across_, from) == across_.end()) return false;
     bool any = false;
     for (std::size_t i = 0; i < across_.size(); ++i) {
       const auto rate = rate_in(cells[i + 1]);
-      if (!rate || across_[i] == cells[0]) continue;
+      if (!rate || across_[i] == from) continue;
       Parts parts;
-      add_hosts({std::string(cells[0]), across_[i]}, parts);
+      add_hosts({from, across_[i]}, parts);
       add(column("matrix"), parts, {}, *rate, place);
       any = count(parts) || any;
     }
     return any;
   }
 
-  // "$ ssh gx-02 ib_write_bw -d mlx5_2 & ; ssh gx-01 ib_write_bw -d mlx5_2 gx-02": whoever names
-  // the other one is the client.
+  // "$ ssh gx-02 ib_write_bw -d mlx5_2 & ; ssh -p 22 gx-01 ib_write_bw -d mlx5_2 gx-02 -F": whoever
+  // names the other one is the client, and of several commands the last.
   bool take_command(std::string_view text) {
-    static const re2::RE2 kCommand(
-        R"(\bssh (\S+) ['"]?ib_(?:write|read|send)_bw\b[^;&|]*\s([A-Za-z][\w.-]*)['"]?\s*$)");
-    static const re2::RE2 kDevice(R"(\s(?:-d|--ib-dev=?)\s*(\w+)[^;&|]*$)");
-    std::string client, server;
-    if (!re2::RE2::PartialMatch({text.data(), text.size()}, kCommand, &client, &server) ||
-        !may_be_asked(client) || !may_be_asked(server) || client == server)
-      return false;
-    pair_ = {client, server};
+    static const re2::RE2 kProgram(R"(\bib_(?:write|read|send)_bw\b)");
+    const std::size_t ssh = text.rfind("ssh ");
+    if (!re2::RE2::PartialMatch({text.data(), text.size()}, kProgram)) return false;
+    pair_.clear();
     device_.clear();
-    re2::RE2::PartialMatch({text.data(), text.size()}, kDevice, &device_);
+    if (ssh == text.npos) return false;
+    const Cells words = blank_cells(text.substr(ssh + 4));
+    std::string_view client, server;
+    bool measures = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string_view word = words[i];
+      if (contains(word, "ib_") && contains(word, "_bw")) {
+        measures = true;
+      } else if (word == "-d" && measures && i + 1 < words.size()) {
+        device_ = words[++i];
+      } else if (word.starts_with('-')) {
+        // Options of ssh and of the test that take a value.
+        if (word.size() == 2 && contains(std::string_view("plioDsnqixm"), word[1]) && !word.empty())
+          ++i;
+      } else if (!measures && client.empty()) {
+        client = word.substr(word.find('@') == word.npos ? 0 : word.find('@') + 1);
+      } else if (measures && may_be_asked(word)) {
+        server = word;
+      }
+    }
+    if (!measures || client == server || !may_be_asked(client) || server.empty()) return false;
+    pair_ = {std::string(client), std::string(server)};
     return true;
   }
 
@@ -527,6 +557,7 @@ class RateTable {
   std::string device_;  // of both ends, where a command names it
   std::size_t rows_ = 0, section_ = 0;
   bool told_ = false, perftest_ = false, series_ = false;
+  bool matrix_ = false;  // the remark above tells of a rate
   bool stages_ = false;  // rows are times of stages
 };
 
