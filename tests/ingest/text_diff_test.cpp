@@ -32,6 +32,13 @@ TEST(TextDiff, ArgumentsVariablesAndVersions) {
 }
 
 // What people cut the headings off: code by its looks, on both sides.
+TEST(TextDiff, DirectivesOfABatchScript) {
+  EXPECT_EQ(changes("submit.diff",
+                    "--- submit.sh.3044\n+++ submit.sh\n@@ -2,9 +2,8 @@\n #SBATCH --nodes=2\n"
+                    "-#SBATCH --cpus-per-task=14\n-# as before\n #SBATCH --mem=0\n"),
+            "change.cpus_per_task: 14 -> \n");
+}
+
 TEST(TextDiff, CodeBelowNoHeading) {
   EXPECT_EQ(changes("code/change.txt",
                     "commit 5d1\n-        wav = decode(self.items[i].path)\n"

@@ -507,9 +507,9 @@ std::pair<Burst, bool> telling_burst(const std::vector<Edge>& edges,
   return {burst, false};
 }
 
-// The adapters report two machines alone, each other's peers, and whatever else broke was closed by
-// one of them: a process that ends closes its connections to all. Which of the two, or what lies
-// between them, these do not tell. Empty: not so.
+// The adapters report two machines alone, one of them or both the other as its peer, and whatever
+// else broke was closed by one of them: a process that ends closes its connections to all. Which of
+// the two, or what lies between them, these do not tell. Empty: not so.
 std::vector<Host> pair_of_adapters(const std::vector<Edge>& edges) {
   const auto by_adapter = [](const Edge& e) {
     return e.signal->meaning.symptom == Symptom::infiniband_error && e.peer != e.reporter &&

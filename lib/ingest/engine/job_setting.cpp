@@ -169,6 +169,10 @@ bool library_variable(string_view key) {
          key == "MALLOC_ARENA_MAX";
 }
 
+bool batch_directive(string_view line) {
+  return line.starts_with("#SBATCH ") || line.starts_with("#PBS ") || line.starts_with("#BSUB ");
+}
+
 std::optional<JobSetting> job_setting(string_view line) {
   line = trimmed(line);
   if (line.starts_with("ii  ")) {  // dpkg -l
@@ -180,6 +184,7 @@ std::optional<JobSetting> job_setting(string_view line) {
   }
   if (line.starts_with("FROM "))  // of a Dockerfile
     return JobSetting{"image", std::string(value_in(line.substr(5)))};
+  if (batch_directive(line)) line = trimmed(line.substr(line.find(' ')));
   if (line.starts_with("export ")) line = trimmed(line.substr(7));
   if (line.starts_with("- ")) line = trimmed(line.substr(2));  // an item of a list
   const bool flag = line.starts_with("--");

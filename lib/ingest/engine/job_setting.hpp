@@ -26,4 +26,7 @@ std::vector<JobSetting> job_settings(std::string_view line);
 // Whether libraries of a training read a variable of that name; none that may hold a secret.
 bool library_variable(std::string_view key);
 
+// "#SBATCH --cpus-per-task=14": a remark for the shell, and a setting for the scheduler.
+bool batch_directive(std::string_view line);
+
 }  // namespace culprit::ingest

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/host_blocks.hpp"
 #include "ingest/engine/record_text.hpp"
@@ -15,6 +17,7 @@
 #include "line/timestamp.hpp"
 #include "model/contains.hpp"
 #include "model/csv_cursor.hpp"
+#include "model/pci.hpp"
 #include "model/word_list.hpp"
 
 namespace culprit::ingest {
@@ -202,6 +205,7 @@ class SmiCsv final : public RecordReader {
     std::string host, id;
     std::int64_t tick = -1;
     std::vector<SeriesBook::Index> series;  // by column
+    bool told_lanes = false;
   };
   struct Waiting {  // a row of a tick whose GPU follows from how many rows it has
     Place place;
@@ -295,6 +299,7 @@ class SmiCsv final : public RecordReader {
     }
     Gpu* gpu = gpu_of(host, id);
     if (gpu == nullptr) return {false, nullptr, "series.too_many"};
+    tell_lanes(*gpu, pci, place, reading);
     if (!timed_) {
       // The same GPU again: the next round of the loop.
       if (gpu->tick == tick_) ++tick_;
@@ -303,6 +308,20 @@ class SmiCsv final : public RecordReader {
     const bool added = add(*gpu, values_, given_, timed_ ? kNoValue : tick_,
                            timed_ ? time.ns : kNoValue, place, reading);
     return {added, nullptr, reject};
+  }
+
+  // Lanes are a setting of the device, as other tools tell them: they come back at a start only.
+  void tell_lanes(Gpu& gpu, std::string_view pci, const Place& place, Reading& reading) {
+    const auto column =
+        std::ranges::find(columns_, std::string_view("pcie.link.width.current"), &Column::name);
+    const auto address = normal_pci(pci);
+    if (gpu.told_lanes || column == columns_.end() || !address) return;
+    const auto i = static_cast<std::size_t>(column - columns_.begin());
+    if (!given_[i] || values_[i] < 1) return;
+    gpu.told_lanes = true;
+    ConfigRow row{place, "gpu.pcie_width[" + *address + "]", fmt::format("{:.0f}", values_[i])};
+    if (!gpu.host.empty()) row.host = Host(gpu.host);
+    reading.sink.put(std::move(row));
   }
 
   static bool usable(std::string_view id) { return !id.empty() && id[0] != '['; }

@@ -115,7 +115,8 @@ class Diff {
       return;
     }
     const string_view text = trimmed(one.text);
-    if (text.empty() || text[0] == '#' || text.starts_with("//")) return;
+    if (text.empty() || text.starts_with("//") || (text[0] == '#' && !batch_directive(text)))
+      return;
     const std::vector<JobSetting> settings = settings_of(text);
     if (settings.empty()) {
       code_changed(line_place(member_, number, offset, line));
