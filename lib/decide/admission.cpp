@@ -83,7 +83,7 @@ bool drained_long_before(const Setting& s, const Finding& f) {
   bool others = false;
   for (const Finding& g : s.incident.findings) {
     if (!g.fired(Analysis::classify) || g.severity != Severity::critical || !g.start) continue;
-    if (*g.start < *f.start + 24 * kHour) return false;
+    if (*g.start < *f.start + kDay) return false;
     others = true;
   }
   return others;

@@ -105,8 +105,9 @@ bool crowded(const Walk& w, const Finding& slow) {
   bool programs = false, load = false;
   for (const Finding& f : w.incident.findings) {
     if (!f.fired() || !on_it(f)) continue;
-    programs = programs || f.traits.has(Trait::beside_job) ||
-               (f.analysis == Analysis::drift && f.subject.id == "cpu.program");
+    const auto* setting = std::get_if<SettingFacts>(&f.facts);
+    programs =
+        programs || f.traits.has(Trait::beside_job) || (setting != nullptr && setting->programs);
     load = load || (f.analysis == Analysis::outliers && f.symptom == Symptom::cpu_overload);
   }
   return programs && load;
@@ -682,8 +683,9 @@ Answer slow_job(Walk& w) {
     // A good part of the time that nobody explains is not done with, unless the job ended well.
     constexpr double kMuch = 0.2;
     const bool little = slow_of(f).share < kMuch && slow_of(f).cost_s < kMuchLostS;
-    const bool done = over && (relief.empty() || settled(w, f)) &&
-                      (little || ended_well(w) || !bubble_of(w).empty());
+    const Text bubble = bubble_of(w);
+    const bool done =
+        over && (relief.empty() || settled(w, f)) && (little || ended_well(w) || !bubble.empty());
     act(v,
         done             ? Action::none
         : relief.empty() ? Action::investigate
@@ -692,7 +694,7 @@ Answer slow_job(Walk& w) {
     v.summary = done ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
                      : say(relief.empty() ? Phrase::slow_not_enough : Phrase::slow_nobody,
                            lasted(f), factor, price(f), f.why);
-    v.summary += besides(slow) + bubble_of(w);
+    v.summary += besides(slow) + bubble;
     if (v.action == Action::mitigate) {
       next(v, NextKind::plan, relief);
       return taken(f.why);

@@ -58,8 +58,11 @@ double ratio_of_means(const Throughput& figure) {
 // Logs of the runs before the last, which may count the same steps.
 std::set<MemberId> logs_before(const analyze::JobSteps& steps) {
   std::set<MemberId> before, last;
+  if (steps.size() == 0 || steps.attempt.back() == 0) return before;
   for (std::size_t i = 0; i < steps.size(); ++i)
-    (steps.attempt[i] < steps.attempt.back() ? before : last).insert(steps.place[i].member);
+    if (i == 0 || steps.place[i].member != steps.place[i - 1].member ||
+        steps.attempt[i] != steps.attempt[i - 1])
+      (steps.attempt[i] < steps.attempt.back() ? before : last).insert(steps.place[i].member);
   for (const MemberId one : last) before.erase(one);
   return before;
 }

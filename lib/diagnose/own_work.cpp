@@ -429,13 +429,8 @@ void own_work_of_other_steps(const store::Database& db, const analyze::Facts& fa
   table.report = analyze::find_fail_slow(table.steps, {}, table.steps.size(), params);
   own_work_of(db, facts, {}, table);
   if (table.report.intervals.empty()) return;
-  out.steps = std::move(table.steps);
-  out.jobs.clear();
-  out.checkpoints.clear();
-  out.report = std::move(table.report);
-  out.parts = std::move(table.parts);
-  out.iterations = std::move(table.iterations);
-  out.series = std::move(table.series);
+  table.loads = std::move(out.loads);
+  out = std::move(table);
 }
 
 }  // namespace culprit::diagnose

@@ -30,9 +30,10 @@ struct LineFacts {
   std::size_t hosts = 0, ranks = 0;  // that print it
   std::size_t hosts_at_once = 0;     // within half a minute; 0: not counted
   Speaker speaker = Speaker::job;
-  bool steps_after = false;        // each of its lines stands well before the last steps of its log
-  bool names_trainer = false;      // a machine's line about a process such as jobs run: python3
-  std::vector<Nanoseconds> times;  // of a machine's lines, sorted; no more than 64 of them
+  bool steps_after = false;    // each of its lines stands well before the last steps of its log
+  bool names_trainer = false;  // a machine's line about a process such as jobs run: python3
+  // Of a machine's lines, and of those that may slow a job; sorted, no more than 64 of them.
+  std::vector<Nanoseconds> times;
 };
 
 // Error lines that no rule knows.
@@ -153,6 +154,7 @@ struct SettingFacts {
   bool far_below = false;       // at most half of what the others have
   bool set_by_command = false;  // one command sets it back
   bool beside_job = false;      // programs that run beside the job's
+  bool programs = false;        // what runs on the machine
   bool under_load = false;      // a job may run with it until its network is busy
   bool of_image = false;        // what the job brings along
 

@@ -36,6 +36,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
                    .part = object.value("part", false),
                    .set_by_command = object.value("set_by_command", false),
                    .under_load = object.value("under_load", false),
+                   .programs = object.value("programs", false),
                    .of_image = object.value("of_image", false),
                    .leads_to = object.value("leads_to", std::vector<std::string>{}),
                    .advice = object.value("advice", "")};

@@ -29,6 +29,7 @@ struct DriftRule {
   bool part = false;    // of a machine, and exchanged: a memory module
   bool set_by_command = false;        // one command sets it back: the device itself is well
   bool under_load = false;            // a job may run with it until its network is busy
+  bool programs = false;              // what runs on the machine
   bool of_image = false;              // what the job brings along: no machine is mended
   std::vector<std::string> leads_to;  // classes that a machine with another value prints
   std::string advice;

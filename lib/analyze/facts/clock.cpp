@@ -474,19 +474,16 @@ std::set<MemberId> output_of_job(const Facts& facts) {
 
 // When the steps of a log began that dates none of its lines before it fails: as long before its
 // first date as they took.
-std::optional<Nanoseconds> begun_before_first_date(const Facts& facts, const ClockMap& map,
-                                                   const ProgressSpan& p) {
+std::optional<Nanoseconds> begun_before_first_date(const Facts& facts, const ProgressSpan& p) {
   constexpr double kLongestRun = 30.0 * 24 * 3600 * 1e3;  // ms
   if (p.first.time_ns || p.last.time_ns || !p.mean_ms || !p.first.iteration || !p.last.iteration)
     return std::nullopt;
   const double took = static_cast<double>(*p.last.iteration - *p.first.iteration) * *p.mean_ms;
-  if (!(took > 0 && took < kLongestRun)) return std::nullopt;
-  Nanoseconds ignored = 0;
-  for (const auto& c : facts.clocks)
-    if (c.kind == "first" && c.place.member == p.member && c.place.line > p.last.place.line)
-      if (const auto t = map.utc(c.time, {}, c.place.member, ignored))
-        return *t - static_cast<Nanoseconds>(took * 1e6);
-  return std::nullopt;
+  const auto dated = facts.log_starts.find(p.member);
+  if (!(took > 0 && took < kLongestRun) || dated == facts.log_starts.end() ||
+      dated->second.first < p.last.place.offset)
+    return std::nullopt;
+  return dated->second.second - static_cast<Nanoseconds>(took * 1e6);
 }
 
 // The frame of the job: what its own output covers.
@@ -511,7 +508,7 @@ void frame_job_by_output(Facts& facts, const ClockMap& map, const std::set<Membe
   for (const auto& p : facts.progress) {
     frame(p.first.time_ns);
     frame(p.last.time_ns);
-    frame(begun_before_first_date(facts, map, p));
+    frame(begun_before_first_date(facts, p));
   }
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
   // What is dated days before the first step tells of data sets and images, and of no start.

@@ -12,7 +12,6 @@
 #include "analyze/facts/facts.hpp"
 #include "line/header_layout.hpp"
 #include "model/ascii.hpp"
-#include "model/contains.hpp"
 #include "model/json.hpp"
 #include "model/word_list.hpp"
 #include "rules/lazy_pattern.hpp"
@@ -69,7 +68,7 @@ struct PathTable {
   NamePattern tool_output_like;      // what a program prints that tells of a machine and ends
   NamePattern by_machine_tool_like;  // a folder or an ending is a tool that tells of one machine
   NamePattern storage_servers_like, job_output_like, other_programs_like, earlier_runs_like,
-      named_after_run_like, records_like;
+      pod_folders_like, named_after_run_like, records_like;
 };
 
 const PathTable& path_table() {
@@ -88,6 +87,7 @@ const PathTable& path_table() {
                     .job_output_like = named("job_output_like"),
                     .other_programs_like = named("other_programs_like"),
                     .earlier_runs_like = named("earlier_runs_like"),
+                    .pod_folders_like = named("pod_folders_like"),
                     .named_after_run_like = named("named_after_run_like"),
                     .records_like = named("records_like")};
     for (const auto& one : document["patterns"]) {
@@ -633,9 +633,7 @@ bool of_other_program(std::string_view path) {
 }
 
 bool in_folder_of_pods(std::string_view path) {
-  const std::string folders = "/" + lower(path.substr(0, path.rfind('/') + 1));
-  return contains(folders, "/pods/") || contains(folders, "/pod-logs/") ||
-         contains(folders, "/pod_logs/") || contains(folders, "/podlogs/");
+  return path_table().pod_folders_like.stands_in(path);
 }
 
 bool of_earlier_run(std::string_view path) {

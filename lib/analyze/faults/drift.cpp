@@ -368,6 +368,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     setting.device = item.rule->part || item.rule->entity == "gpu" || item.rule->entity == "nic";
     setting.set_by_command = item.rule->set_by_command;
     setting.beside_job = item.rule->slower == "more words";
+    setting.programs = item.rule->programs;
     setting.under_load = item.rule->under_load;
     setting.of_image = item.rule->of_image;
     setting.label = label;

@@ -26,8 +26,10 @@ std::optional<Finding> lock_file_wait(const Facts& facts, const Topology& topolo
     ++trainers;
     const bool waits = p.stage.doing == Doing::lock_file;
     if (!waits && !p.stage.waits()) return std::nullopt;
-    if (!waits) passed.insert(p.host);
-    if (!waits) continue;
+    if (!waits) {
+      passed.insert(p.host);
+      continue;
+    }
     if (at_lock++ == 0 && p.stage.where >= 0) {
       const Frame& frame = facts.stacks.frames[static_cast<std::size_t>(p.stage.where)];
       known.reason = Text(fmt::format("{} ({}:{})", frame.function, frame.file, frame.line));

@@ -26,10 +26,7 @@ std::optional<BetweenSteps> between_steps(const JobSteps& steps,
   // apart.
   const double usual = steps.from_times ? usual_step_ms(steps) : 0;
   if (steps.from_times && !(usual > 0)) return std::nullopt;
-  std::set<std::size_t> saved;  // rows behind which a checkpoint was written
-  for (const JobCheckpoint& c : checkpoints)
-    if (c.event == CheckpointEvent::saved || c.event == CheckpointEvent::saving)
-      saved.insert(c.row);
+  const std::set<std::size_t> saved = rows_of_saves(checkpoints);
   const std::size_t attempt = steps.attempt.back();
   BetweenSteps out;
   std::vector<double> pauses, apart;

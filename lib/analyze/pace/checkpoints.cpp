@@ -18,6 +18,13 @@ bool complete(CheckpointEvent event) {
 
 }  // namespace
 
+std::set<std::size_t> rows_of_saves(std::span<const JobCheckpoint> checkpoints) {
+  std::set<std::size_t> out;
+  for (const JobCheckpoint& c : checkpoints)
+    if (c.event == CheckpointEvent::saved || c.event == CheckpointEvent::saving) out.insert(c.row);
+  return out;
+}
+
 JobCheckpoints::JobCheckpoints(const Facts& facts, const JobSteps& steps)
     : facts_(facts), steps_(steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,6 +20,9 @@ struct JobCheckpoint {
   std::optional<std::int64_t> iteration;  // whose state it is
   std::size_t row = 0;  // of JobSteps: the last step before it; the first step after a load
 };
+
+// Rows behind which one was written.
+std::set<std::size_t> rows_of_saves(std::span<const JobCheckpoint> checkpoints);
 
 // Takes the rows one by one, as a database gives them; keeps no more than there are steps.
 class JobCheckpoints {

@@ -127,14 +127,14 @@ bool of_two_runs(const ProgressSpan& a, const MemberRow& of_a, const ProgressSpa
   constexpr std::uint64_t kWholeRun = 20;  // rows
   constexpr double kUnlike = 1.25;
   if (!a.mean_ms || !b.mean_ms || a.rows < kWholeRun || b.rows < kWholeRun ||
-      of_a.rank != of_b.rank || of_a.host != of_b.host)
+      of_a.rank != of_b.rank || of_a.host != of_b.host ||
+      std::max(*a.mean_ms, *b.mean_ms) <= kUnlike * std::min(*a.mean_ms, *b.mean_ms))
     return false;
   const FileOfRun run_a = file_of_run(of_a.path), run_b = file_of_run(of_b.path);
   const bool by_word = run_a.series == run_b.series && run_a.age != run_b.age;
   const bool by_number = named_after_run(of_a.path) && named_after_run(of_b.path) &&
                          name_without_numbers(of_a.path) == name_without_numbers(of_b.path);
-  if (!by_word && !by_number) return false;
-  return std::max(*a.mean_ms, *b.mean_ms) > kUnlike * std::min(*a.mean_ms, *b.mean_ms);
+  return by_word || by_number;
 }
 
 struct Candidate {

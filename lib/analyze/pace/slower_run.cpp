@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "analyze/pace/slow_job.hpp"
@@ -34,13 +35,29 @@ struct RunPace {
   std::int64_t pauses = 0;     // between them
 };
 
+// Attempts follow each other.
 std::vector<std::size_t> rows_of(const JobSteps& steps, std::size_t attempt) {
+  const auto [begin, end] = std::equal_range(steps.attempt.begin(), steps.attempt.end(), attempt);
+  const auto first = static_cast<std::size_t>(begin - steps.attempt.begin());
+  const auto past = static_cast<std::size_t>(end - steps.attempt.begin());
   std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    if (steps.attempt[i] == attempt && steps.ms[i] > 0 && steps.iteration[i] != kNoValue)
-      out.push_back(i);
+  for (std::size_t i = first; i < past; ++i)
+    if (steps.ms[i] > 0 && steps.iteration[i] != kNoValue) out.push_back(i);
   if (out.size() > kFirstRowsOfRun) out.erase(out.begin(), out.begin() + kFirstRowsOfRun);
   return out;
+}
+
+// For how long the job stood between two rows of a run, beside its steps; nothing without times.
+struct Between {
+  std::int64_t steps = 0;
+  double pause_ms = 0;
+};
+std::optional<Between> between(const JobSteps& steps, std::size_t before, std::size_t row) {
+  const std::int64_t apart = steps.iteration[row] - steps.iteration[before];
+  if (apart <= 0 || steps.time[row] == kNoValue || steps.time[before] == kNoValue)
+    return std::nullopt;
+  const double took = static_cast<double>(steps.time[row] - steps.time[before]) / 1e6;
+  return Between{apart, took - steps.ms[row] * static_cast<double>(apart)};
 }
 
 RunPace pace_of_run(const JobSteps& steps, std::vector<std::size_t> rows) {
@@ -49,7 +66,7 @@ RunPace pace_of_run(const JobSteps& steps, std::vector<std::size_t> rows) {
   std::vector<double> all;
   for (const std::size_t i : out.rows) all.push_back(steps.ms[i]);
   out.usual = median_of(all);
-  double sum = 0, squares = 0, between = 0;
+  double sum = 0, squares = 0, paused = 0;
   std::size_t longer = 0, known = 0;
   for (std::size_t k = 0; k < out.rows.size(); ++k) {
     const std::size_t i = out.rows[k];
@@ -58,16 +75,13 @@ RunPace pace_of_run(const JobSteps& steps, std::vector<std::size_t> rows) {
     squares += ms * ms;
     longer += steps.ms[i] >= kLongStep * out.usual;
     if (k == 0) continue;
-    const std::size_t before = out.rows[k - 1];
-    const std::int64_t apart = steps.iteration[i] - steps.iteration[before];
-    if (apart <= 0 || steps.time[i] == kNoValue || steps.time[before] == kNoValue) continue;
-    const double took = static_cast<double>(steps.time[i] - steps.time[before]) / 1e6;
-    out.count += apart;
+    const auto since = between(steps, out.rows[k - 1], i);
+    if (!since) continue;
+    out.count += since->steps;
     ++known;
-    const double pause = took - steps.ms[i] * static_cast<double>(apart);
-    if (pause > kMostOfOne * out.usual) continue;
-    between += std::max(0.0, pause);
-    out.pauses += pause > kPause * out.usual;
+    if (since->pause_ms > kMostOfOne * out.usual) continue;
+    paused += std::max(0.0, since->pause_ms);
+    out.pauses += since->pause_ms > kPause * out.usual;
   }
   const auto rows_known = static_cast<double>(out.rows.size());
   out.mean = sum / rows_known;
@@ -75,7 +89,7 @@ RunPace pace_of_run(const JobSteps& steps, std::vector<std::size_t> rows) {
   out.long_share = static_cast<double>(longer) / rows_known;
   if (out.count <= 0) out.count = static_cast<std::int64_t>(out.rows.size());
   if (2 * known > out.rows.size() && !steps.from_times && !steps.reckoned)
-    out.clock = out.mean + between / static_cast<double>(out.count);
+    out.clock = out.mean + paused / static_cast<double>(out.count);
   return out;
 }
 
@@ -86,19 +100,14 @@ bool same_job(std::span<const std::uint32_t> jobs, const RunPace& a, const RunPa
 // Most of the pauses of the run have a checkpoint beside them.
 bool saves_between(const JobSteps& steps, const RunPace& run,
                    std::span<const JobCheckpoint> checkpoints) {
+  const std::set<std::size_t> saved = rows_of_saves(checkpoints);
   std::size_t saves = 0, pauses = 0;
   for (std::size_t k = 1; k < run.rows.size(); ++k) {
-    const std::size_t i = run.rows[k], before = run.rows[k - 1];
-    if (steps.time[i] == kNoValue || steps.time[before] == kNoValue) continue;
-    const double own =
-        steps.ms[i] * static_cast<double>(steps.iteration[i] - steps.iteration[before]);
-    if (static_cast<double>(steps.time[i] - steps.time[before]) / 1e6 < own + 2 * run.usual)
-      continue;
+    const auto since = between(steps, run.rows[k - 1], run.rows[k]);
+    if (!since || since->pause_ms < kPause * run.usual) continue;
     ++pauses;
-    saves += std::ranges::any_of(checkpoints, [&](const JobCheckpoint& c) {
-      return (c.event == CheckpointEvent::saved || c.event == CheckpointEvent::saving) &&
-             c.row >= before && c.row <= i;
-    });
+    const auto save = saved.lower_bound(run.rows[k - 1]);
+    saves += save != saved.end() && *save <= run.rows[k];
   }
   return pauses > 1 && 2 * saves >= pauses;
 }

@@ -312,14 +312,13 @@ class SmiCsv final : public RecordReader {
 
   // Lanes are a setting of the device, as other tools tell them: they come back at a start only.
   void tell_lanes(Gpu& gpu, std::string_view pci, const Place& place, Reading& reading) {
-    const auto column =
-        std::ranges::find(columns_, std::string_view("pcie.link.width.current"), &Column::name);
+    if (gpu.told_lanes || lanes_ >= columns_.size() || !given_[lanes_] || values_[lanes_] < 1)
+      return;
     const auto address = normal_pci(pci);
-    if (gpu.told_lanes || column == columns_.end() || !address) return;
-    const auto i = static_cast<std::size_t>(column - columns_.begin());
-    if (!given_[i] || values_[i] < 1) return;
+    if (!address) return;
     gpu.told_lanes = true;
-    ConfigRow row{place, "gpu.pcie_width[" + *address + "]", fmt::format("{:.0f}", values_[i])};
+    ConfigRow row{place, "gpu.pcie_width[" + *address + "]",
+                  fmt::format("{:.0f}", values_[lanes_])};
     if (!gpu.host.empty()) row.host = Host(gpu.host);
     reading.sink.put(std::move(row));
   }
@@ -340,6 +339,9 @@ class SmiCsv final : public RecordReader {
       timed_ = timed_ || column.field == SmiField::time;
       columns_.push_back(std::move(column));
     }
+    lanes_ = static_cast<std::size_t>(
+        std::ranges::find(columns_, std::string_view("pcie.link.width.current"), &Column::name) -
+        columns_.begin());
     return {};
   }
 
@@ -427,6 +429,7 @@ class SmiCsv final : public RecordReader {
   }
 
   std::vector<Column> columns_;
+  std::size_t lanes_ = 0;  // the column of the PCIe width; past the last: none
   std::vector<Gpu> gpus_;
   std::vector<std::string_view> cells_;
   std::vector<double> values_;

@@ -378,11 +378,11 @@ class ProcessListAssembler final : public Assembler {
   void note_busy(const TextLine& line, const ProcessEntry& entry, const Host& host) {
     constexpr double kBusy = 50;
     constexpr std::size_t kMostPrograms = 16;
-    std::string_view program = entry.name.empty() ? entry.command : entry.name;
-    program = base_name(program.substr(0, program.find(' ')));
+    if (entry.busy < kBusy) return;
     const std::string_view script = script_of(entry.command);
-    if (!script.empty()) program = script;
-    if (entry.busy < kBusy || program.empty()) return;
+    std::string_view program = entry.name.empty() ? entry.command : entry.name;
+    program = script.empty() ? base_name(program.substr(0, program.find(' '))) : script;
+    if (program.empty()) return;
     Use& use = uses_[{host, std::string(program)}];
     if (++use.processes == 1) {
       use.first = line.place;

@@ -63,36 +63,33 @@ bool heads_rates(const Head& head) {
   return found;
 }
 
+constexpr std::size_t kMostRateCells = 1024;
+
+Cells blank_cells(std::string_view line) {
+  constexpr std::string_view kBlank = " \t";
+  Cells out;
+  for (std::size_t at = line.find_first_not_of(kBlank);
+       at < line.size() && out.size() < kMostRateCells;) {
+    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+    out.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlank, end);
+  }
+  return out;
+}
+
 // By tabs, else by what tables are separated with, else by blanks.
 Cells rate_cells(std::string_view line) {
-  constexpr std::size_t kMostCells = 1024;
-  Cells out;
   for (const char separator : {'\t', ',', ';', '|'}) {
     if (!contains(line, separator)) continue;
-    for (std::size_t at = 0; at <= line.size() && out.size() < kMostCells;) {
+    Cells out;
+    for (std::size_t at = 0; at <= line.size() && out.size() < kMostRateCells;) {
       const std::size_t end = std::min(line.find(separator, at), line.size());
       out.push_back(trimmed(line.substr(at, end - at)));
       at = end + 1;
     }
     return out;
   }
-  for (std::size_t at = line.find_first_not_of(' '); at < line.size() && out.size() < kMostCells;) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
-    out.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(' ', end);
-  }
-  return out;
-}
-
-Cells blank_cells(std::string_view line) {
-  constexpr std::string_view kBlank = " \t";
-  Cells out;
-  for (std::size_t at = line.find_first_not_of(kBlank); at < line.size();) {
-    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
-    out.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlank, end);
-  }
-  return out;
+  return blank_cells(line);
 }
 
 // "GEMM TFLOPS   H2D GB/s": by two blanks, where one belongs to a name; else nothing.
@@ -389,8 +386,7 @@ class RateTable {
         device_ = words[++i];
       } else if (word.starts_with('-')) {
         // Options of ssh and of the test that take a value.
-        if (word.size() == 2 && contains(std::string_view("plioDsnqixm"), word[1]) && !word.empty())
-          ++i;
+        if (word.size() == 2 && contains(std::string_view("plioDsnqxm"), word[1])) ++i;
       } else if (!measures && client.empty()) {
         client = word.substr(word.find('@') == word.npos ? 0 : word.find('@') + 1);
       } else if (measures && may_be_asked(word)) {
