@@ -7,6 +7,7 @@
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/ranges.hpp"
 
 namespace culprit::decide {
 
@@ -233,8 +234,24 @@ std::optional<Answer> borne_out(Walk& w, const Cause& c) {
   return computes_wrongly(w, wrong, *diagnostic);
 }
 
+// Other ranks in each run, one device: no other cause of the end is surer.
+static std::optional<Answer> same_device_in_each_run(Walk& w) {
+  const auto f = std::ranges::find_if(w.incident.findings, [](const Finding& one) {
+    return one.fired(Analysis::divergence) && one.event_class == "same_device_in_each_run";
+  });
+  if (f == w.incident.findings.end() ||
+      (w.best() != nullptr && w.best(CauseKind::numerics) == nullptr))
+    return std::nullopt;
+  Repeated seen;
+  seen.add(*f);
+  return corrupts(
+      w, f->subject, seen, f->confidence,
+      say(Phrase::wrong_in_each_run, f->subject.id, f->count, to_ranges(f->ranks), at(seen.last)));
+}
+
 Answer data_corruption(Walk& w) {
   const bool failed_so = w.best(CauseKind::numerics) != nullptr;
+  if (auto answer = same_device_in_each_run(w)) return *std::move(answer);
   if (!failed_so && (w.best() != nullptr || !failure(w).empty()))
     return ruled_out(say(Phrase::not_for_wrong_numbers));
   const Finding* same = fired(w, Trait::rerun_other_gpu_agrees);

@@ -265,6 +265,17 @@ bool failed_together(const Walk& w) {
          !gpus_of_the_fault(w).empty();
 }
 
+// The line of code that it stood on, where a process of the same fault printed one.
+static Subject code_of_access(const Walk& w, const Cause& c) {
+  for (const Finding* f : c.findings)
+    if (f->subject.kind == SubjectKind::code) return f->subject;
+  for (const Finding& f : w.incident.findings)
+    if (f.fired(Analysis::classify) && !f.hearsay && f.traits.has(Trait::illegal_access) &&
+        f.subject.kind == SubjectKind::code)
+      return f.subject;
+  return {SubjectKind::code, "the program"};
+}
+
 static Answer in_runs_before(Walk& w) {
   Verdict& v = w.verdict;
   v.action = Action::rollback;
@@ -289,11 +300,9 @@ Answer illegal_access(Walk& w) {
   std::set<std::string> devices;
   std::set<Rank> ranks;
   std::optional<Nanoseconds> low, high;
-  const Finding* place = nullptr;
   for (const Finding* f : c->findings) {
     if (f->subject.kind == SubjectKind::gpu) devices.insert(f->subject.id);
     ranks.insert(f->ranks.begin(), f->ranks.end());
-    if (f->subject.kind == SubjectKind::code && place == nullptr) place = f;
   }
   const std::set<std::string> before = gpus_of_runs_before(w);
   devices.insert(before.begin(), before.end());
@@ -320,8 +329,7 @@ Answer illegal_access(Walk& w) {
   }
   if (devices.size() > 1 || (devices.empty() && ranks.size() > 1)) {
     v.action = Action::rollback;
-    target(v, place != nullptr ? place->subject : Subject{SubjectKind::code, "the program"},
-           confidence::kSameOnSeveral, ids(c->findings));
+    target(v, code_of_access(w, *c), confidence::kSameOnSeveral, ids(c->findings));
     v.summary = say(Phrase::illegal_access_everywhere,
                     devices.empty() ? say(Phrase::ranks_counted, ranks.size())
                                     : say(Phrase::gpus_counted, devices.size()),

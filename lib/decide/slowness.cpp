@@ -74,6 +74,15 @@ bool settled(const Walk& w, const Finding& f) {
          *w.incident.last_iteration - slow.last >= slow.last - slow.first;
 }
 
+// Stretches of the whole job that ended, one after the other: there will be more.
+bool comes_again(const Walk& w) {
+  constexpr std::ptrdiff_t kHabit = 3;
+  return std::ranges::count_if(w.incident.findings, [](const Finding& f) {
+           return f.fired(Analysis::slow) && f.subject.kind == SubjectKind::job &&
+                  (slow_of(f).over || slow_of(f).transient);
+         }) >= kHabit;
+}
+
 // A machine whose own hardware holds it down is exchanged; for another the job goes on meanwhile,
 // and what to do has a price.
 Action relief(const Finding& f) {
@@ -682,7 +691,8 @@ Answer slow_job(Walk& w) {
     // What made a part of the step longer for all, for so long, comes again: backups, scrubs.
     // A good part of the time that nobody explains is not done with, unless the job ended well.
     constexpr double kMuch = 0.2;
-    const bool little = slow_of(f).share < kMuch && slow_of(f).cost_s < kMuchLostS;
+    const bool little =
+        slow_of(f).share < kMuch && slow_of(f).cost_s < kMuchLostS && !comes_again(w);
     const Text bubble = bubble_of(w);
     const bool done =
         over && (relief.empty() || settled(w, f)) && (little || ended_well(w) || !bubble.empty());

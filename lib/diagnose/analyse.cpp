@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analyze/faults/device_of_runs.hpp"
 #include "analyze/faults/by_signals.hpp"
 #include "analyze/hang/collectives.hpp"
 #include "analyze/faults/drift.hpp"
@@ -65,7 +66,8 @@ std::vector<Finding> divergence_of(const store::Database& db, const analyze::Fac
   std::vector<Finding> out = analyze::divergence_findings(facts, pace.steps, all);
   for (auto more :
        {analyze::loss_spike_findings(facts, pace.steps), analyze::learning_rate_jump(facts, load),
-        analyze::own_numbers_gone(facts, load), analyze::nan_again(facts, pace.steps)})
+        analyze::own_numbers_gone(facts, load), analyze::nan_again(facts, pace.steps),
+        analyze::same_device_in_each_run(facts)})
     std::ranges::move(more, std::back_inserter(out));
   return out;
 }

@@ -148,6 +148,22 @@ bool peel_level_date(Cursor& p, Prefix& prefix) {
   return true;
 }
 
+// "INFO:trainer.loop:2026-11-21T03:19:38Z step=12": Python's own format, and a time that the
+// program put before its message.
+bool peel_basic_config(Cursor& p, Prefix& prefix) {
+  const char first = p.peek();
+  if (first != 'E' && first != 'I' && first != 'W' && first != 'D' && first != 'C') return false;
+  if (!is_level(p.word(alpha)) || !p.take(":")) return false;
+  if (p.word(host_char).empty() || !p.take(":")) return false;
+  Timestamp stamp;
+  const std::size_t used = parse_iso(p.rest(), stamp);
+  if (used == 0) return false;
+  p.at += used;
+  if (!p.take(" ")) return false;
+  keep_time(prefix, stamp);
+  return true;
+}
+
 // "| ERROR    | package.module:function:12 - message" after a date: loguru.
 // "fa88a9df [rank=2] || ERROR: message" after a date: Determined.
 bool peel_after_date(Cursor& p, Prefix& prefix) {

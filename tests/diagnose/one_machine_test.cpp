@@ -123,7 +123,7 @@ TEST_F(OneMachine, WhoseBoardsLowerTheirClocksHoldsTheJobUp) {
                       "            HW Power Brake Slowdown       : {1}\n",
                       host, std::string(host) == "r7-2" ? "Active" : "Not Active"));
   const Answer a = diagnose();
-  EXPECT_EQ(a.verdict.action, Action::mitigate) << report::words(a.verdict.summary);
+  EXPECT_EQ(a.verdict.action, Action::isolate) << report::words(a.verdict.summary);
   EXPECT_EQ(a.targets(SubjectKind::host), Hosts{"r7-2"});
 }
 

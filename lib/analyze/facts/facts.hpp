@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/facts/run_places.hpp"
 #include "model/collective.hpp"
 #include "model/finding.hpp"
 #include "model/row_list.hpp"
@@ -52,6 +53,7 @@ struct Facts : FactRows {
   // Made by the resolution.
   std::vector<HostRow> hosts;
   std::vector<RankRow> ranks;
+  RunPlaces run_places;
   std::vector<MemberClock> member_clocks;  // by member and clock
   // Of logs whose steps print no times: the byte at which the first line stands that has one, and
   // when it was, UTC.

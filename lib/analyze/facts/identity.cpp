@@ -166,7 +166,8 @@ void place_by_ranks(const RankTable& ranks, std::vector<MemberRow>& members) {
   for (MemberRow& m : members) {
     if (!m.rank) m.rank = ranks.by_local(m.host, m.local_rank);
     if (m.host) continue;
-    m.host = ranks.host_of(m.rank);
+    if (const auto seat = ranks.in_run({m.id, 0, 0, 0}, m.rank)) m.host = seat->host;
+    if (!m.host) m.host = ranks.host_of(m.rank);
     if (m.host) m.attribution = "its rank";
   }
 }
@@ -236,13 +237,11 @@ void settle(const Facts& facts, const HostNames& names, const RankTable& ranks, 
   const MemberRow* m = facts.member(row.place.member);
   if (row.host && nameless_host(*row.host)) row.host.reset();
   const bool by_path = m != nullptr && m->host && m->attribution.starts_with("path");
-  const auto* in_log = row.host || by_path ? nullptr : ranks.in_log(row.place.member, row.rank);
+  const auto in_log = row.host || by_path ? std::nullopt : ranks.in_log(row.place, row.rank);
   if (row.host) {
     row.host = names.canonical(*row.host);
-  } else if (in_log != nullptr) {
+  } else if (in_log) {
     row.host = in_log->host;
-    if constexpr (requires { row.local_rank; })
-      if (!row.local_rank) row.local_rank = in_log->local;
   } else if (m != nullptr) {
     row.host = m->host;
   }
@@ -251,9 +250,34 @@ void settle(const Facts& facts, const HostNames& names, const RankTable& ranks, 
   if constexpr (requires { row.task; })
     if (!row.rank) row.rank = ranks.rank_of_task(row.task);
   if (!row.rank && m != nullptr) row.rank = m->rank;
+  const auto in_run = ranks.in_run(row.place, row.rank);
+  if (!row.host && in_run) row.host = in_run->host;
   if (!row.host) row.host = ranks.host_of(row.rank);
+  if constexpr (requires { row.local_rank; })
+    if (!row.local_rank && in_run && row.host == in_run->host) row.local_rank = in_run->local;
   if constexpr (requires { row.task; })
     if (!row.host) row.host = ranks.host_of_task(row.place.member, row.task, row.place.line);
+}
+
+// A result is computed again on lines that name no rank, below the one that does.
+void name_rank_of_reruns(Facts& facts) {
+  constexpr std::uint64_t kNear = 50;  // lines, of other ranks between them
+  const auto of_rerun = [](const EventRow& e) {
+    return e.traits.has_any({Trait::rerun_same_gpu_agrees, Trait::rerun_same_gpu_differs});
+  };
+  std::vector<EventRow*> rows;
+  for (EventRow& e : facts.events)
+    if (of_rerun(e) || e.traits.has_any({Trait::nan_stop, Trait::own_numbers})) rows.push_back(&e);
+  sort_by(rows, [](const EventRow* e) { return std::pair(e->place.member, e->place.line); });
+  const EventRow* last = nullptr;
+  for (EventRow* e : rows) {
+    const bool near = last != nullptr && last->place.member == e->place.member &&
+                      e->place.line - last->place.line <= kNear;
+    if (e->rank && !of_rerun(*e))
+      last = e;
+    else if (of_rerun(*e) && !e->rank && !e->host && near)
+      e->rank = last->rank;
+  }
 }
 
 void settle_rows(Facts& facts, const HostNames& names, const RankTable& ranks) {
@@ -379,6 +403,7 @@ void resolve_identity(Facts& facts) {
   const RankTable ranks(facts, names);
   place_by_ranks(ranks, facts.members);
   tell_clusters_apart(facts, names, ranks);
+  name_rank_of_reruns(facts);
   settle_rows(facts, names, ranks);
   name_peers(facts, names, ranks);
   list_hosts(facts, names, ranks, manifest_hosts);

@@ -584,12 +584,14 @@ FileOfRun file_of_run(std::string_view path) {
   const auto end_word = [&](char separator) {
     // "run_a" and "run_b": as by a number.
     if (word.size() == 1 && word.front() >= 'a' && word.front() <= 'd' && last == "run") word = "#";
+    // "last_week" is "lastweek".
+    const bool joined = path_table().words_of_run_before.count(last + word) > 0;
     last = word;
-    const bool before = path_table().words_of_run_before.count(word) > 0;
+    const bool before = joined || path_table().words_of_run_before.count(word) > 0;
     if (before || path_table().words_of_this_run.count(word) > 0)
       out.age = before ? -1 : 1;
     else
-      out.series += word + (separator == '/' || separator == '.' ? separator : '_');
+      out.series += word + (separator == '/' ? separator : '_');
     word.clear();
   };
   for (const char c : name_without_numbers(path)) {

@@ -2,8 +2,10 @@
 #include "analyze/facts/rank_table.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "analyze/facts/member_hosts.hpp"
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/rank_blocks.hpp"
 #include "model/address.hpp"
 #include "model/number.hpp"
@@ -12,6 +14,13 @@
 namespace culprit::analyze {
 
 namespace {
+
+constexpr std::int64_t kLastRank = 10'000'001;  // of hostile numbers
+
+// Who says where a rank stood, in order of trust.
+constexpr std::array<std::string_view, 8> kPlaces{"nccl-init",  "nccl-init-start", "environment",
+                                                  "torchrun",   "rank line",       "prefix",
+                                                  "rank table", "rank map"};
 
 template <class T>
 void offer(std::optional<T>& slot, const std::optional<T>& value) {
@@ -48,7 +57,8 @@ RankTable::RankTable(Facts& facts, const HostNames& names) : facts_(facts), name
   // In order of trust; within a source the order of paths, so that the answer does not depend on
   // the order of reading.
   read_manifest();
-  read_maps_of_logs();
+  read_places_of_runs();
+  read_orders_of_runs();
   read_identities();
   read_rows();
   count_world();
@@ -73,10 +83,15 @@ std::optional<Rank> RankTable::by_pid(const std::optional<Host>& host,
   return look(by_pid_, host ? host : only_, pid);
 }
 
-const RankTable::OnMachine* RankTable::in_log(MemberId member,
-                                              const std::optional<Rank>& rank) const {
-  const auto it = rank ? in_logs_.find({member, *rank}) : in_logs_.end();
-  return it == in_logs_.end() ? nullptr : &it->second;
+std::optional<RunPlaces::Seat> RankTable::in_log(const Place& line,
+                                                 const std::optional<Rank>& rank) const {
+  return rank ? facts_.run_places.in_log(line.member, line.line, *rank) : std::nullopt;
+}
+
+std::optional<RunPlaces::Seat> RankTable::in_run(const Place& line,
+                                                 const std::optional<Rank>& rank) const {
+  const MemberRow* m = facts_.member(line.member);
+  return rank && m != nullptr ? facts_.run_places.in_run(*m, line.line, *rank) : std::nullopt;
 }
 
 std::optional<Host> RankTable::host_of_task(MemberId member,
@@ -97,8 +112,8 @@ void RankTable::place_by_label(SeriesRow& s) const {
 
 void RankTable::add(Rank rank, const std::optional<Host>& host,
                     const std::optional<LocalRank>& local, const std::optional<std::int64_t>& pid,
-                    const std::optional<std::string>& gpu, const char* source) {
-  if (!is_rank_of(10'000'001, rank)) return;
+                    const std::optional<std::string>& gpu, std::string_view source) {
+  if (!is_rank_of(kLastRank, rank)) return;
   RankRow& row = ranks_[rank];
   row.rank = rank;
   if (row.source.empty()) row.source = source;
@@ -120,28 +135,51 @@ void RankTable::read_manifest() {
       add(Rank(next++), names_.canonical(host), LocalRank(l), {}, {}, "manifest");
 }
 
-// What each log says of the ranks of its own run. Runs that give a rank other machines say nothing
-// of the job as a whole.
-void RankTable::read_maps_of_logs() {
-  std::map<Rank, Host> first;
+// A rank of a smaller group than the job.
+bool RankTable::of_smaller_group(const IdentityRow& i) const {
+  return i.communicator &&
+         (!i.world_size || *i.world_size != facts_.world_size || facts_.world_size < 2);
+}
+
+// What each log says of the ranks of its own run.
+void RankTable::read_places_of_runs() {
   for (const IdentityRow* i : identities_) {
-    if (i->source != "rank map" || !i->rank || !i->host) continue;
-    const Rank rank{*i->rank};
-    const Host host = names_.canonical(*i->host);
-    in_logs_[{i->place.member, rank}] = {host, i->local_rank.value_or(LocalRank{})};
-    if (first.emplace(rank, host).first->second != host) moved_.insert(rank);
+    if (!i->rank || std::ranges::find(kPlaces, i->source) == kPlaces.end() || of_smaller_group(*i))
+      continue;
+    const MemberRow* m = facts_.member(i->place.member);
+    const std::optional<Host> host = names_.speaker(i->host, m);
+    if (!host || m == nullptr) continue;
+    const RunPlaces::Seat seat{*host, i->local_rank ? i->local_rank : maybe<LocalRank>(i->device)};
+    facts_.run_places.add_of_folder(folder_of(m->path), Rank(*i->rank), seat);
+    facts_.run_places.add_of_log(m->id, i->place.line, Rank(*i->rank), seat);
   }
 }
 
+// Host files that say how many ranks each host has.
+void RankTable::read_orders_of_runs() {
+  std::map<std::pair<MemberId, std::uint64_t>, std::int64_t> slots;
+  for (const ConfigRow& row : facts_.configs)
+    if (std::int64_t n = 0; row.name == "hostfile.slots" && parse_whole(row.value, n))
+      slots[{row.place.member, row.place.line}] = n;
+  std::map<MemberId, std::vector<RunPlaces::Seat>> orders;
+  for (const IdentityRow* i : identities_) {
+    if (i->source != "hostfile" || !i->host) continue;
+    const auto own = slots.find({i->place.member, i->place.line});
+    auto& seats = orders[i->place.member];
+    for (std::int64_t l = 0; own != slots.end() && l < own->second; ++l)
+      if (is_rank_of(kLastRank, Rank(static_cast<std::int64_t>(seats.size()))))
+        seats.push_back({names_.canonical(*i->host), LocalRank(l)});
+  }
+  for (auto& [member, seats] : orders)
+    facts_.run_places.add_order(folder_of(facts_.member(member)->path), std::move(seats));
+}
+
+// Runs that give a rank other machines say nothing of the job as a whole in a map of theirs.
 void RankTable::read_identities() {
-  for (const char* source : {"nccl-init", "nccl-init-start", "environment", "torchrun", "rank line",
-                             "prefix", "rank table", "rank map"})
+  for (const std::string_view source : kPlaces)
     for (const IdentityRow* i : identities_) {
-      if (i->source != source || !i->rank) continue;
-      if (i->communicator &&
-          (!i->world_size || *i->world_size != facts_.world_size || facts_.world_size < 2))
-        continue;  // a rank of a smaller group
-      if (i->source == "rank map" && moved_.contains(Rank(*i->rank))) continue;
+      if (i->source != source || !i->rank || of_smaller_group(*i)) continue;
+      if (i->source == "rank map" && facts_.run_places.moved(Rank(*i->rank))) continue;
       const MemberRow* m = facts_.member(i->place.member);
       add(Rank(*i->rank), names_.speaker(i->host, m),
           i->local_rank || m == nullptr ? i->local_rank : m->local_rank, i->pid, i->gpu, source);

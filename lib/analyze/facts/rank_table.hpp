@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace culprit::analyze {
 
 class RankTable {
  public:
-  // Fills world_size and world_counted of the facts. Keeps references to both, and to identities.
-  // REQUIRES: hosts and ranks of members by their paths and lines.
+  // Fills world_size, world_counted and run_places of the facts. Keeps references to both, and to
+  // identities. REQUIRES: hosts and ranks of members by their paths and lines.
   RankTable(Facts& facts, const HostNames& names);
 
   const std::map<Rank, RankRow>& rows() const { return ranks_; }
@@ -27,12 +28,9 @@ class RankTable {
   std::optional<Rank> by_pid(const std::optional<Host>& host,
                              const std::optional<std::int64_t>& pid) const;
 
-  // Where a log's own map of its ranks has the one that a line of it names.
-  struct OnMachine {
-    Host host;
-    LocalRank local{};
-  };
-  const OnMachine* in_log(MemberId member, const std::optional<Rank>& rank) const;
+  // Where a rank that a line of the log names stood, as the log says, or its folder.
+  std::optional<RunPlaces::Seat> in_log(const Place& line, const std::optional<Rank>& rank) const;
+  std::optional<RunPlaces::Seat> in_run(const Place& line, const std::optional<Rank>& rank) const;
 
   // Of a line with a label of srun -l: its rank, and where that task ran up to there.
   std::optional<Rank> rank_of_task(const std::optional<std::int64_t>& task) const {
@@ -53,9 +51,11 @@ class RankTable {
 
   void add(Rank rank, const std::optional<Host>& host, const std::optional<LocalRank>& local,
            const std::optional<std::int64_t>& pid, const std::optional<std::string>& gpu,
-           const char* source);
+           std::string_view source);
   void read_manifest();
-  void read_maps_of_logs();
+  bool of_smaller_group(const IdentityRow& i) const;
+  void read_places_of_runs();
+  void read_orders_of_runs();
   void read_identities();
   void read_rows();
   void count_world();
@@ -69,8 +69,6 @@ class RankTable {
   const HostNames& names_;
   std::vector<const IdentityRow*> identities_;  // in order of their members' paths
   std::map<Rank, RankRow> ranks_;
-  std::map<std::pair<MemberId, Rank>, OnMachine> in_logs_;
-  std::set<Rank> moved_;  // on other machines in other logs
   Index<LocalRank> by_local_;
   Index<std::int64_t> by_pid_;
   std::optional<Host> only_;  // the one machine of the job

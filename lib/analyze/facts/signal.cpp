@@ -517,9 +517,11 @@ std::string xid_named(const EventRow& e, const rules::RulePack& pack) {
          rules::meaning_of(*rule, code, {}, {}).title;
 }
 
-// Who says that his own numbers are none says on which device.
+// Who says that his own numbers are none, or the same again, says on which device.
 void name_own_device(const auto& row, Signal& s) {
-  if (s.meaning.traits.has(Trait::own_numbers) && !s.gpu && row.host && row.local_rank)
+  if (s.meaning.traits.has_any(
+          {Trait::own_numbers, Trait::rerun_same_gpu_agrees, Trait::rerun_same_gpu_differs}) &&
+      !s.gpu && row.host && row.local_rank)
     s.gpu = std::to_string(number_of(*row.local_rank));
 }
 

@@ -121,20 +121,19 @@ void times_from_durations(const Facts& facts, JobSteps& steps) {
 }
 
 // Ranks of one run take the same time for a step: logs of the same steps that differ in it, and are
-// named after runs ("run_3", "old" and "new"), are of two.
+// named after runs ("run_3"), are of two; those that a word tells apart ("old" and "new") by less.
 bool of_two_runs(const ProgressSpan& a, const MemberRow& of_a, const ProgressSpan& b,
                  const MemberRow& of_b) {
   constexpr std::uint64_t kWholeRun = 20;  // rows
-  constexpr double kUnlike = 1.25;
+  constexpr double kUnlike = 1.25, kUnlikeByWord = 1.08;
   if (!a.mean_ms || !b.mean_ms || a.rows < kWholeRun || b.rows < kWholeRun ||
-      of_a.rank != of_b.rank || of_a.host != of_b.host ||
-      std::max(*a.mean_ms, *b.mean_ms) <= kUnlike * std::min(*a.mean_ms, *b.mean_ms))
+      of_a.rank != of_b.rank || of_a.host != of_b.host)
     return false;
+  const double unlike = std::max(*a.mean_ms, *b.mean_ms) / std::min(*a.mean_ms, *b.mean_ms);
   const FileOfRun run_a = file_of_run(of_a.path), run_b = file_of_run(of_b.path);
-  const bool by_word = run_a.series == run_b.series && run_a.age != run_b.age;
-  const bool by_number = named_after_run(of_a.path) && named_after_run(of_b.path) &&
-                         name_without_numbers(of_a.path) == name_without_numbers(of_b.path);
-  return by_word || by_number;
+  if (run_a.series == run_b.series && run_a.age != run_b.age) return unlike > kUnlikeByWord;
+  return unlike > kUnlike && named_after_run(of_a.path) && named_after_run(of_b.path) &&
+         name_without_numbers(of_a.path) == name_without_numbers(of_b.path);
 }
 
 struct Candidate {

@@ -40,7 +40,7 @@ double to_ms(const std::string& unit) { return unit[0] == 'm' || unit[0] == 'M' 
 std::optional<double> step_took(std::string_view text, std::optional<double>& bare) {
   // A bare "time" is mostly the time since the start, unless it is in ms.
   static const rules::GuardedPattern kTook(
-      R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+      R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|t_(?:step|iter)|time(?:[ _]per[ _]|/)(?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
   // "iter 4.06s": a unit, where a count has none.
   static const rules::GuardedPattern kIterTook(
       R"((?i)(?:^|[\s|,(])(?:step|iter(?:ation)?|batch)\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)(?:[\s|,;)]|$))");
@@ -61,7 +61,7 @@ std::optional<double> step_took(std::string_view text, std::optional<double>& ba
   static const rules::GuardedPattern kUnitInName(
       R"((?i)(?:^|[\s|,(]|time_this_)(?:step|iter(?:ation)?|batch)_(ms|msec|s|sec|secs|seconds)\s*[=:]\s*(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
   static const rules::GuardedPattern kVerb(
-      R"((?i)(?:^|[\s|,(])(?:took|(?:step|iter|iteration|it) \d{1,12} in|dur(?:ation)?(?:_(ms|s|sec))?|dt|it \d{1,12})(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+      R"((?i)(?:^|[\s|,(])(?:took|(?:step|iter|iteration|it) \d{1,12} in|dur(?:ation)?(?:_(ms|s|sec))?|dt|secs?|it \d{1,12})(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
   static const rules::GuardedPattern kRate(
       R"((?i)(?:^|[\s|,(/])(?:steps?|it|iters?|iterations?|batches)(?:_per_|/)(?:s|sec|second)(?:\s*[=:]\s*|\s+)(\d+(?:\.\d*)?)(?:[\s|,;)]|$))");
   static const rules::GuardedPattern kUnitOfRate(

@@ -66,7 +66,7 @@ constexpr std::string_view kGradNorms = "grad_norm gradient_norm global_grad_nor
 constexpr std::string_view kTimeNames =
     "elapsed_time_per_iteration iteration_time iter_time step_time train_step_time "
     "training_step_time train_step_timing time_per_iteration time_per_iter time_per_step "
-    "iteration_duration iter_duration step_duration batch_time";
+    "iteration_duration iter_duration step_duration batch_time t_step t_iter";
 constexpr std::string_view kTimesWithUnit = "iteration iter train_step step";
 struct Unit {
   std::string_view ending;
