@@ -129,7 +129,8 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   const bool over = slow_of(f).over;
   const bool hardware = slow_of(f).hardware.value_or(false);
   const Finding* beside = beside_job_on(w, f);
-  v.action = relief(f);
+  // On several machines it is the site's, and set back there.
+  v.action = slow_of(f).by_limit && !f.host ? Action::repair : relief(f);
   if (v.action == Action::mitigate && beside != nullptr) v.action = Action::repair;
   if (v.action == Action::mitigate && crowded(w, f)) v.action = Action::isolate;
   v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
@@ -601,7 +602,8 @@ std::optional<Answer> planned_or_over(Walk& w, const Finding& f) {
     next(v, NextKind::collect, say(Phrase::collect_of_stall));
     return taken(f.why);
   }
-  if (slow_of(f).transient && (slow_of(f).cost_s < kMuchLostS || ended_well(w))) {
+  if (slow_of(f).transient &&
+      ((slow_of(f).cost_s < kMuchLostS && !comes_again(w)) || ended_well(w))) {
     v.action = Action::none;
     v.symptom = Symptom::none;
     v.summary = say(Phrase::slow_and_over, slow_of(f).factor, lasted(f), price(f));

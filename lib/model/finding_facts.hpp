@@ -125,6 +125,7 @@ struct SlowFacts {
   std::size_t compared = 0;      // that tell of their work
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
   bool event_only = false;       // nothing but an event of the machine in the same stretch
+  bool by_limit = false;         // a limit that somebody set holds it down
   bool of_part = false;          // its own hardware holds it down: heat, power, lanes
   bool more_work = false;        // its throughput is as high as before: each step does as much more
   // Of the step where nobody stands out: the part that grew on all ranks, "data",

@@ -131,6 +131,7 @@ Metric read_metric(const json& object) {
     m.zero_once = it->value("once", false);
   }
   m.slows = object.value("slows", false);
+  m.limit = object.value("limit", false);
   m.wire = object.value("wire", false);
   m.at_rest = object.value("at_rest", false);
   const std::string exhausts = object.value("exhausts", "");

@@ -34,12 +34,15 @@ struct Metric {
   std::optional<double> zero_above;  // healthy machines stay at or below it
   bool zero_once = false;            // one sample above is enough
   bool slows = false;                // one reading proves that the device is slow while it is so
+  bool limit = false;                // somebody set it: where it is low, other metrics follow
   bool wire = false;                 // errors of the wire itself, not of what is sent over it
   bool at_rest = false;              // it proves as much of an idle device, and at any time
   MetricTrend exhausts = MetricTrend::none;  // where it goes as programs fill the memory
   double ceiling = 0;                        // where the counter sticks; 0: nowhere
   std::string meaning, advice, source;
 
+  // Devices are compared by one reading of each.
+  bool by_reading() const { return slows || limit; }
   // What the device says for itself: its hardware holds it down, or it came up with fewer lanes. A
   // low clock alone may be a limit that somebody set.
   bool by_hardware() const { return slows && (zero_above || at_rest); }
@@ -47,8 +50,8 @@ struct Metric {
   template <class Archive, MaybeConst<Metric> T>
   friend void each_field(Archive& archive, T& m) {
     archive(m.name, m.unit, m.kind, m.bad, m.entity, m.points_to, m.symptom, m.floor_absolute,
-            m.floor_relative, m.zero_above, m.zero_once, m.slows, m.wire, m.at_rest, m.exhausts,
-            m.ceiling, m.meaning, m.advice, m.source);
+            m.floor_relative, m.zero_above, m.zero_once, m.slows, m.limit, m.wire, m.at_rest,
+            m.exhausts, m.ceiling, m.meaning, m.advice, m.source);
   }
 };
 

@@ -31,6 +31,9 @@ std::set<std::string> names_in_paths(const Facts& facts) {
       part.resize(std::min(part.find('.'), part.size()));
       std::string pod;
       if (re2::RE2::FullMatch(part, kAfterWhat, &pod)) out.insert(std::move(pod));
+      // "worker-0_cpu.stat": no pod has such a line in its name.
+      if (const std::size_t line = part.find('_'); line != std::string::npos)
+        out.insert(part.substr(0, line));
       out.insert(std::move(part));
       at = end + 1;
     }

@@ -334,7 +334,7 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
               [bit = bit](double v) { return is_set(v, bit); });
     };
     if (points.size() > 0 && short_look(points, timed) &&
-        (match->metric->slows || mask || match->metric->name == kUtilization))
+        (match->metric->by_reading() || mask || match->metric->name == kUtilization))
       each_of_it(add_last);
     if (timed)
       each_of_it(add);

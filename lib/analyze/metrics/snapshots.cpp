@@ -89,7 +89,7 @@ std::vector<MetricOutlier> snapshot_outliers(const std::vector<MetricSeries>& re
   std::vector<MetricOutlier> out;
   for (const MetricSeries& series : readings)
     if (const auto match = catalogue.find(series.name, series.unit);
-        match && match->metric->slows && match->kind == rules::MetricKind::gauge) {
+        match && match->metric->by_reading() && match->kind == rules::MetricKind::gauge) {
       if (!match->metric->at_rest || match->metric->entity != "nic")
         search(series, *match, params, out);
       else
@@ -112,7 +112,7 @@ std::vector<Finding> held_devices(const OutlierReport& report,
         if (!e.values.empty() && e.values.back() * match->scale >= kAtWork) at_work.insert(e.name);
   std::vector<const MetricOutlier*> held;
   for (const MetricOutlier& o : report.readings)
-    if (o.known->entity == "gpu" && !o.known->zero_above &&
+    if (o.known->entity == "gpu" && !o.known->zero_above && !o.known->limit &&
         (held.empty() || o.metric == held.front()->metric))
       held.push_back(&o);
   const auto elsewhere = [&](const MetricOutlier* o) {

@@ -38,6 +38,7 @@ struct Lead {
   std::set<std::string> entities;    // whose metrics stand out
   std::string first_metric;          // that made it one
   std::vector<std::string> besides;  // further metrics of them
+  std::optional<Text> limit;         // that somebody set, and that holds it down
   std::optional<Text> fault;         // that the machine reports as well
   std::size_t crowd = 0;             // the others like them
   double work_ratio = 0;             // own work over that of the others
@@ -45,6 +46,12 @@ struct Lead {
   std::set<Host> machines;           // of a group that works more
   std::size_t held = 0;  // of them, known by what holds a device down, no effect of waiting
 };
+
+Text reason_of(const Lead& lead) {
+  return !lead.limit || *lead.limit == lead.reason
+             ? lead.reason
+             : say(Phrase::limit_and_effect, *lead.limit, lead.reason);
+}
 
 // As many as a sentence holds.
 std::span<const std::string> first_of(const std::vector<std::string>& names) {
@@ -290,9 +297,10 @@ class Joined {
     f.hosts.assign(machines.begin(), machines.end());
     f.confidence = best.confidence;
     f.advice = best.advice;
-    slow.reason = best.reason;
+    slow.reason = reason_of(best);
     slow.hardware = true;
-    f.why = say(Phrase::suspect_does, f.subject.id, best.reason) + say(Phrase::in_same_stretch);
+    slow.by_limit = best.limit.has_value();
+    f.why = say(Phrase::suspect_does, f.subject.id, slow.reason) + say(Phrase::in_same_stretch);
     for (const Lead& lead : leads) {
       if (!lead.host || machines.count(*lead.host) == 0) continue;
       f.evidence.insert(f.evidence.end(), lead.evidence.begin(),
@@ -332,7 +340,8 @@ class Joined {
     f.confidence = best.confidence;
     f.scope = Scope::host_local;
     f.advice = best.advice;
-    slow.reason = best.reason;
+    slow.reason = reason_of(best);
+    slow.by_limit = best.limit.has_value();
     if (!best.besides.empty())
       slow.reason +=
           say(Phrase::metrics_besides, fmt::format("{}", fmt::join(first_of(best.besides), ", ")));
@@ -564,10 +573,12 @@ class Joined {
         known->besides.push_back(o.metric);
     }
     if (!own_times) known->metric = true;
-    if (known->entities.insert(o.outlier.entity).second && o.known->slows) ++known->held;
+    if (known->entities.insert(o.outlier.entity).second && o.known->by_reading()) ++known->held;
     known->of_part = known->of_part || o.known->by_hardware();
     known->crowd = std::max(known->crowd, o.outlier.size);
-    if (Text advice = advice_for(o); !advice.empty()) known->advice = std::move(advice);
+    if (Text advice = advice_for(o); !advice.empty() && (o.known->limit || !known->limit))
+      known->advice = std::move(advice);
+    if (o.known->limit) known->limit = reason;
     known->findings.push_back(id_of(o));
     if (known->evidence.size() < 4)
       known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());
@@ -674,7 +685,7 @@ class Joined {
 
   void settle(std::vector<Lead>& leads) const {
     // Everything slow everywhere is nobody's fault: more than a quarter of the machines, or of the
-    // devices that were compared, cannot all be the odd ones.
+    // devices that were compared, cannot all be the odd ones. A limit was set on each.
     std::set<Host> hosts;
     std::size_t entities = 0, crowd = 0;
     for (const Lead& lead : leads) {
@@ -685,7 +696,7 @@ class Joined {
     const bool few_devices = entities > hosts.size() && entities * 4 <= crowd;
     if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1 &&
         !few_devices)
-      std::erase_if(leads, [](const Lead& lead) { return !lead.own_work; });
+      std::erase_if(leads, [](const Lead& lead) { return !lead.own_work && !lead.limit; });
     sort_by(leads, [](const Lead& a) { return std::tuple(-a.confidence, a.subject); });
     if (leads.size() > params_.most) leads.resize(params_.most);
   }

@@ -89,16 +89,19 @@ std::vector<RatePart> hosts_of_all(const std::vector<RateRow>& rows,
   return out;
 }
 
-// The two machines between which all slow rows were measured, more than one, while each is usual
-// with others.
+// The two machines between which all slow rows were measured, while each is usual with others. One
+// row by itself may have met other traffic, unless little of the rate was left.
 std::vector<RatePart> ends_of_one_way(const std::vector<RateRow>& rows,
                                       const std::vector<double>& shares,
                                       const std::map<RatePart, Count>& counts) {
+  constexpr double kLittle = 0.5;
   std::set<RatePart> out;
   std::size_t slow = 0;
+  double highest = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!(shares[i] < kFarBelow)) continue;
     ++slow;
+    highest = std::max(highest, shares[i]);
     std::set<RatePart> ends;
     for (const RatePart& part : rows[i].parts)
       if (part.kind == RatePart::Kind::host) ends.insert(part);
@@ -107,8 +110,8 @@ std::vector<RatePart> ends_of_one_way(const std::vector<RateRow>& rows,
   }
   const bool known = std::ranges::all_of(
       out, [&](const RatePart& part) { return counts.at(part).usual >= kFewestUsual; });
-  return known && slow > 1 ? std::vector<RatePart>(out.begin(), out.end())
-                           : std::vector<RatePart>();
+  return known && (slow > 1 || highest < kLittle) ? std::vector<RatePart>(out.begin(), out.end())
+                                                  : std::vector<RatePart>();
 }
 
 }  // namespace

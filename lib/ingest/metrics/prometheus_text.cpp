@@ -1,10 +1,12 @@
 // Prometheus text format 0.0.4 and OpenMetrics 1.0: one scrape of an exporter (dcgm-exporter,
 // node_exporter, xpu_timer, the NCCL Inspector's Prometheus mode), or what a loop of scrapes
 // appended to one file.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -152,7 +154,7 @@ class PrometheusText final : public RecordReader {
       return {false, nullptr, "prometheus.tail"};
 
     if (entry == nullptr) {
-      entry = entry_of(raw.substr(0, key_end(raw)), reading);
+      entry = entry_of(raw.substr(0, key_end(raw)), place, reading);
       if (entry == nullptr) return {false, nullptr, reject_};
     }
     if (last_ != nullptr) last_->next = entry;
@@ -217,7 +219,23 @@ class PrometheusText final : public RecordReader {
     return entry;
   }
 
-  Entry* entry_of(std::string_view key, Reading& reading) {
+  // Who uses a GPU is a pod on its machine.
+  void place_pod(const Place& place, Reading& reading) {
+    const auto pod = std::ranges::find_if(labels_, [](const MetricLabel& label) {
+      return label.name == "pod" || label.name == "exported_pod" || label.name == "pod_name";
+    });
+    if (pod == labels_.end() || pod->value.empty()) return;
+    std::string name = pod->value;
+    std::vector<MetricLabel> labels = labels_;
+    SeriesRow row;
+    row.name = name_;
+    name_series(labels, true, row);
+    if (row.host && pods_.emplace(*row.host, name).second)
+      reading.sink.put(IdentityRow{
+          .place = place, .source = "pod", .host = row.host, .address = std::move(name)});
+  }
+
+  Entry* entry_of(std::string_view key, const Place& place, Reading& reading) {
     if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
     book(reading);
     if (key.size() > kMostKeyBytes - key_bytes_) return reject_ = "series.too_many", nullptr;
@@ -227,6 +245,7 @@ class PrometheusText final : public RecordReader {
     entry.key = keys_.emplace_back(key);
     entry.bare = key.back() != '}';
     entry.dcgm = name_.starts_with("DCGM_");
+    if (entry.dcgm) place_pod(place, reading);
     by_key_.emplace(entry.key, &entry);
     return &entry;
   }
@@ -366,6 +385,7 @@ class PrometheusText final : public RecordReader {
   std::string_view reject_;
   std::string name_;
   std::vector<MetricLabel> labels_;
+  std::set<std::pair<Host, std::string>> pods_;
 };
 
 std::string_view without_mark(std::string_view bytes) {
