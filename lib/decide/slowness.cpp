@@ -655,7 +655,10 @@ Answer slow_job(Walk& w) {
   // A pause hides nothing of what else is slow.
   std::vector<const Finding*> longer = slow;
   std::erase_if(longer, [](const Finding* f) { return slow_of(*f).stall; });
-  if (failed.empty())
+  const bool ended_for_it = std::ranges::any_of(w.incident.findings, [&](const Finding& word) {
+    return scheduler_word(word) && slow_until_word(w, word) != nullptr;
+  });
+  if (failed.empty() || ended_for_it)
     if (auto answer = slow_for_a_cause(w, longer)) return *std::move(answer);
   if (slow.empty()) {
     const auto other = std::ranges::find(w.incident.findings, Analysis::slow, &Finding::analysis);
@@ -667,9 +670,6 @@ Answer slow_job(Walk& w) {
   const Finding& f = *slow.front();
   const double factor = slow_of(f).factor;
   Verdict& v = w.verdict;
-  const bool ended_for_it = std::ranges::any_of(w.incident.findings, [&](const Finding& word) {
-    return scheduler_word(word) && slow_until_word(w, word) != nullptr;
-  });
   if (!failed.empty() && !ended_for_it) {
     if (!slow_of(f).stall)
       next(v, NextKind::plan,

@@ -62,11 +62,14 @@ void tell(const SlowFactor& factor, const MeasuredRates& measured, Reading& read
     if (!part.host.empty()) said.prefix.host = Host(part.host);
     if (factor.slowest < measured.times.size()) said.prefix.time = measured.times[factor.slowest];
     const bool time = measured.of_time;
-    said.message =
-        fmt::format("{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
-                    text_of(part, factor.parts.size()), time ? 1 / factor.rate : factor.rate,
-                    time ? 1 / factor.usual_rate : factor.usual_rate, measured.name, factor.slow,
-                    factor.slow + factor.usual);
+    const RatePart& peer =
+        part == factor.parts.front() ? factor.parts.back() : factor.parts.front();
+    said.message = fmt::format(
+        "{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
+        factor.between ? fmt::format("measured rate between {} and {} is low", part.host, peer.host)
+                       : text_of(part, factor.parts.size()),
+        time ? 1 / factor.rate : factor.rate, time ? 1 / factor.usual_rate : factor.usual_rate,
+        measured.name, factor.slow, factor.slow + factor.usual);
     put_said(measured.places[factor.slowest], said, reading.text_kind, reading);
   }
 }

@@ -148,7 +148,10 @@ std::optional<SlowFactor> slow_factor(const std::vector<RateRow>& rows) {
     return std::nullopt;
   out.parts = narrowest(counts, out.slow);
   if (out.parts.empty()) out.parts = hosts_of_all(rows, shares, counts);
-  if (out.parts.empty()) out.parts = ends_of_one_way(rows, shares, counts);
+  if (out.parts.empty()) {
+    out.parts = ends_of_one_way(rows, shares, counts);
+    out.between = !out.parts.empty();
+  }
   if (out.parts.empty() || out.parts.size() > kMostAlike) return std::nullopt;
   std::nth_element(slow_shares.begin(), slow_shares.begin() + slow_shares.size() / 2,
                    slow_shares.end());

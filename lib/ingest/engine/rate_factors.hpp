@@ -28,6 +28,7 @@ struct RateRow {
 
 struct SlowFactor {
   std::vector<RatePart> parts;      // one; several where no measurement tells them apart
+  bool between = false;             // both of two machines, each of which is usual with others
   std::size_t slow = 0, usual = 0;  // rows
   double share = 0;                 // of a usual rate that the slow rows have in the middle
   double rate = 0, usual_rate = 0;  // both of the slowest row and its condition
