@@ -11,6 +11,8 @@
 namespace culprit {
 
 // Among the labels of a series: its host is a switch, which runs no ranks.
+// A link of a GPU, by its number.
+inline constexpr std::string_view kLinkLabel = "link=";
 inline constexpr std::string_view kOfSwitch = "node=switch";
 
 struct MetricSeries {

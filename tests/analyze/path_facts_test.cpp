@@ -104,6 +104,14 @@ TEST(PathFacts, FoldersOfRunsAreNoMachines) {
             hosts_of({"x/sol-a11/driver.log", "x/sol-a12/driver.log"}));
 }
 
+TEST(PathFacts, WordsTellRunsApart) {
+  for (const char* before : {"stdout_last_week.log", "stdout-lastweek.log", "stdout.old.log"}) {
+    EXPECT_EQ(file_of_run(before).age, -1) << before;
+    EXPECT_EQ(file_of_run(before).series, file_of_run("stdout.log").series) << before;
+  }
+  EXPECT_EQ(file_of_run("week_3.log").age, 0);
+}
+
 TEST(PathFacts, LocalRanksAreSmall) {
   EXPECT_EQ(facts_of_path("py-spy-n1-local3.txt").local_rank, LocalRank(3));
   EXPECT_EQ(facts_of_path("x/local_rank_12/out.log").local_rank, LocalRank(12));

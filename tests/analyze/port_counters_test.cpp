@@ -38,6 +38,15 @@ struct Looks {
       points.push_back(std::move(p));
     }
   }
+  // Links of one GPU, as nvidia-smi nvlink -e prints them.
+  void add_link(const std::string& host, const std::string& gpu, int link, double first,
+                double second) {
+    add("nvlink_crc_errors", host, {}, first, second, fmt::format("link={}", link));
+    for (std::size_t i = facts.series.size() - 2; i < facts.series.size(); ++i) {
+      facts.series[i].nic.reset();
+      facts.series[i].gpu = gpu;
+    }
+  }
   std::vector<Finding> found() const {
     return port_counters(facts, rules::Catalogue::built_in(),
                          [&](SeriesId id) { return points[static_cast<std::size_t>(id) - 1]; });
@@ -53,8 +62,19 @@ TEST(PortCounters, ThePortWhoseWireTakesErrorsAndNotTheOneThatTookThemLongAgo) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject, (Subject{SubjectKind::nic, "n7/mlx5_2"}));
   EXPECT_EQ(found[0].hosts, std::vector<Host>{Host("n7")});
-  EXPECT_EQ(found[0].count, 12632u);
+  EXPECT_EQ(found[0].count, 2u);
   EXPECT_EQ(found[0].evidence.size(), 2u);
+}
+
+TEST(PortCounters, ALinkOfAGpuThatTakesErrorsIsItsMachines) {
+  Looks l;
+  for (const char* host : {"n1", "n2"})
+    for (int link = 0; link < 12; ++link)
+      l.add_link(host, "3", link, 5, std::string(host) == "n2" && link == 4 ? 90'000 : 5);
+  const auto found = l.found();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].subject, (Subject{SubjectKind::gpu, "n2/gpu3"}));
+  EXPECT_EQ(found[0].hosts, std::vector<Host>{Host("n2")});
 }
 
 TEST(PortCounters, APortOfASwitchIsNoMachines) {

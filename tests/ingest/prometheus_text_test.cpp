@@ -229,5 +229,17 @@ TEST(PrometheusText, OtherTextsAreNotClaimed) {
   EXPECT_NE(detect({"x", "\xEF\xBB\xBF# HELP a b\n", true}).records, nullptr);
 }
 
+TEST(PrometheusText, WhoUsesAGpuIsAPodOnItsMachine) {
+  const auto rows = read_records(
+      "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",Hostname=\"n7\",pod=\"vit-worker-2\"} 41\n"
+      "DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",Hostname=\"n7\",pod=\"vit-worker-2\"} 40\n"
+      "DCGM_FI_DEV_GPU_UTIL{gpu=\"2\",Hostname=\"n7\",pod=\"\"} 0\n",
+      "dcgm.prom");
+  ASSERT_EQ(rows.identities.size(), 1u);
+  EXPECT_EQ(rows.identities[0].source, "pod");
+  EXPECT_EQ(name_of(rows.identities[0].host), "n7");
+  EXPECT_EQ(rows.identities[0].address, "vit-worker-2");
+}
+
 }  // namespace
 }  // namespace culprit::ingest

@@ -49,6 +49,19 @@ TEST(SwitchFlowControl, OnlyOfSwitches) {
   EXPECT_EQ(said("- pfc enable\n- qos roce lossless\n", "NOTES.md"), "");
 }
 
+TEST(NvLinks, ErrorsOfEachLinkAreCounters) {
+  const Rows rows = read_text(
+      "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-aaaa-bbbb-cccc-1234567890ab)\n"
+      "\t Link 0: Replay Errors: 2\n\t Link 0: CRC Errors: 0\n\t Link 11: CRC FLIT Errors: 7\n");
+  std::string out;
+  for (const SeriesRow& s : rows.series_rows)
+    out += fmt::format("{} {} {};", s.name, s.gpu.value_or("-"), s.labels);
+  EXPECT_EQ(out,
+            "nvlink_replay_errors 0 link=0;nvlink_crc_errors 0 link=0;"
+            "nvlink_crc_flit_errors 0 link=11;");
+  EXPECT_TRUE(read_text("\t Link 0: Replay Errors: 2\n").series_rows.empty());
+}
+
 // Links of NVLink as nvidia-smi prints them, GPU by GPU.
 TEST(NvLinks, CountsThoseThatAreUp) {
   const Rows rows = read_text(

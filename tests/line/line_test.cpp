@@ -617,6 +617,13 @@ TEST(Export, FiguresBesideAMessageOfAStepBelongToIt) {
   EXPECT_EQ(peel(R"({"time": 1785536404500, "msg": "x", "rank": 7})").prefix.rank, Rank(7));
 }
 
+TEST(BasicConfig, ATimeBehindTheNameOfTheLogger) {
+  const Line line = peel("INFO:trainer.loop:2026-06-20T00:00:04Z step=1 loss=10.05");
+  EXPECT_EQ(line.message, "step=1 loss=10.05");
+  EXPECT_EQ(line.prefix.time.clock, Clock::utc);
+  EXPECT_EQ(peel("INFO:trainer.loop:step=1").prefix.time.clock, Clock::none);
+}
+
 TEST(JsonRecord, KeepsItsExceptionUnderAnyKey) {
   const std::string head =
       R"({"ts": "2025-05-20T04:57:41Z", "lvl": "ERROR", "msg": "write failed")";

@@ -58,6 +58,16 @@ std::string port_of(const std::string& nic) {
   return nic.ends_with("/1") ? nic.substr(0, nic.size() - 2) : nic;
 }
 
+// A link of a GPU is one, too.
+bool of_gpu(const SeriesRow& s) { return s.gpu && s.labels.starts_with(kLinkLabel); }
+
+// Errors of a port or of its wire.
+bool counts_errors(const SeriesRow& s, const rules::Metric& metric) {
+  if (metric.bad != rules::MetricSide::high) return false;
+  return of_gpu(s) ? metric.entity == "gpu" && metric.wire
+                   : metric.entity == "nic" && metric.symptom == Symptom::infiniband_error;
+}
+
 // By their names as printed: two counters of one metric are not one counter.
 std::map<std::string, Counter> counters_of(const Facts& facts, const rules::Catalogue& catalogue,
                                            const std::function<SeriesPoints(SeriesId)>& load) {
@@ -65,16 +75,14 @@ std::map<std::string, Counter> counters_of(const Facts& facts, const rules::Cata
   rules::FoundMetrics known(catalogue);
   for (const SeriesRow& s : facts.series) {
     const MemberRow* m = facts.member(s.member);
-    if (!s.nic || !facts.counts(m) || of_earlier_run(m->path)) continue;
+    if ((!s.nic && !of_gpu(s)) || !facts.counts(m) || of_earlier_run(m->path)) continue;
     const auto& match = known.find(s.name, s.unit);
-    if (!match || match->kind != rules::MetricKind::counter || match->metric->entity != "nic" ||
-        match->metric->bad != rules::MetricSide::high ||
-        match->metric->symptom != Symptom::infiniband_error)
+    if (!match || match->kind != rules::MetricKind::counter || !counts_errors(s, *match->metric))
       continue;
     const std::optional<Host>& host = s.host ? s.host : m->host;
     if (!host) continue;
     Counter& counter = out.try_emplace(s.name, Counter{match->metric, {}}).first->second;
-    PortLooks& port = counter.ports[{*host, port_of(*s.nic), s.labels}];
+    PortLooks& port = counter.ports[{*host, s.nic ? port_of(*s.nic) : "gpu" + *s.gpu, s.labels}];
     const SeriesPoints points = load(s.id);
     for (std::size_t i = 0; i < points.size(); ++i)
       if (std::isfinite(points.values[i]))
@@ -142,6 +150,7 @@ class Comparison {
     std::map<std::string, Rail> rails;
     std::size_t counting = 0;
     for (const auto& [port, looks] : twice_) {
+      if (of_gpu(*looks->high->series)) continue;
       Rail& rail = rails[port->port];
       ++rail.ports;
       if (looks->growth() < params_.least || looks->growth() <= params_.times_usual * usual_)
@@ -175,11 +184,13 @@ class Comparison {
 
   Finding of_port(const PortName& port, const PortLooks& looks) const {
     const auto& [host, nic, by] = port;
-    const bool machine = !of_switch(looks);
+    const bool machine = !of_switch(looks), gpu = of_gpu(*looks.high->series);
     Finding f = finding_of(facts_, name_, counter_, looks,
-                           {machine ? SubjectKind::nic : SubjectKind::network_switch,
+                           {gpu       ? SubjectKind::gpu
+                            : machine ? SubjectKind::nic
+                                      : SubjectKind::network_switch,
                             fmt::format("{}/{}", host, nic)});
-    f.cause = machine ? CauseKind::network : CauseKind::shared;
+    f.cause = gpu ? CauseKind::machine : machine ? CauseKind::network : CauseKind::shared;
     f.scope = machine ? Scope::host_local : Scope::shared;
     if (machine) f.host = host, f.hosts = {host};
     f.title = say(Phrase::port_counts_errors, nic, host, name_, looks.growth(), usual_);
@@ -199,6 +210,7 @@ void keep_largest(std::vector<Finding>& all) {
   std::ranges::stable_sort(all, std::greater(), &Finding::count);
   std::set<Subject> known;
   std::erase_if(all, [&](const Finding& f) { return !known.insert(f.subject).second; });
+  for (Finding& f : all) f.count = f.evidence.size();
 }
 
 }  // namespace

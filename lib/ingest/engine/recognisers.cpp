@@ -18,8 +18,8 @@ extern const Recogniser kSmiHeading, kSmiProcesses, kSmiList, kEccHistory, kNicH
     kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname,
     kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
     kKubectlTop, kSinfo, kKubernetesConditions, kCgroupCpu, kFabricCounters, kFabricLinks,
-    kNfsiostat, kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kSwitchFlowControl,
-    kMeasuredLines, kSlowestRankLines;
+    kNfsiostat, kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kNvLinkErrors,
+    kSwitchFlowControl, kMeasuredLines, kSlowestRankLines;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kLoadLines, kNameLines, kScontrol, kSacct, kController,
@@ -122,6 +122,7 @@ constexpr const Recogniser* kAll[] = {
     &kSwitchMtus,
     &kSwitchFlowControl,
     &kNvLinks,
+    &kNvLinkErrors,
     &kLabelledRows,
     &kCgroupCpu,
     &kNfsiostat,
