@@ -444,11 +444,20 @@ std::optional<Answer> slow_start(Walk& w) {
   const auto start = std::ranges::find_if(
       w.incident.findings, [](const Finding& f) { return f.fired(Analysis::slow_start); });
   if (start == w.incident.findings.end() || ended_well(w)) return std::nullopt;
+  const auto reason = std::ranges::find_if(w.incident.findings, [](const Finding& f) {
+    return f.fired() && !f.hearsay && f.traits.has(Trait::delays_start);
+  });
+  const bool known = reason != w.incident.findings.end();
   Verdict& v = w.verdict;
-  act(v, Action::mitigate, Precision::exact, start->symptom);
+  act(v, known ? Action::repair : Action::mitigate, Precision::exact, start->symptom);
   v.start = start->start;
   target(v, start->subject, start->confidence, {start->id});
   v.summary = say(Phrase::start_was_slow, inside(start->title), start->why);
+  if (known) {
+    target(v, {SubjectKind::config, reason->event_class}, start->confidence, {reason->id});
+    v.summary += say(Phrase::start_waited_for, inside(reason->title), in_its_words(*reason));
+    if (!reason->advice.empty()) next(v, NextKind::plan, reason->advice);
+  }
   next(v, NextKind::plan, start->advice);
   return taken(start->title);
 }

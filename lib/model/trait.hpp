@@ -99,6 +99,8 @@
   TRAIT(beside_job) \
   /* it held ranks up for a while, as it says */ \
   TRAIT(held_up) \
+  /* it makes the start of a job take longer, and no step */ \
+  TRAIT(delays_start) \
   /* it may make steps longer while it lasts, and says nothing where they are not */ \
   TRAIT(may_slow) \
   TRAIT(in_storms) \

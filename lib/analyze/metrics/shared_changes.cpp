@@ -256,11 +256,41 @@ std::vector<Worse> full_ones(std::vector<Worse> all, const SharedMetric& metric,
 }
 
 using ByEntity = std::map<std::string, Measured>;
+// What each file says of it.
+using ByFile = std::map<MemberId, Measured>;
+
+// "fabric/leaf-3_ports.csv" -> "leaf-3": whose ports a file is about that names it in no column.
+std::string subject_of_file(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  return file.substr(0, file.find_first_of("_."));
+}
+
+// Files of one thing follow each other; those of one time are about several that are called alike.
+void put_files(const Facts& facts, const std::string& name, ByFile files, ByEntity& out) {
+  std::vector<std::pair<Nanoseconds, Nanoseconds>> spans;
+  for (const auto& [member, one] : files) {
+    const auto [first, last] = std::ranges::minmax_element(one.samples, {}, &PlacedSample::time);
+    if (first != one.samples.end()) spans.emplace_back(first->time, last->time);
+  }
+  std::ranges::sort(spans);
+  const bool apart = std::ranges::adjacent_find(spans, [](const auto& a, const auto& b) {
+                       return a.second > b.first;
+                     }) == spans.end();
+  for (auto& [member, one] : files) {
+    const MemberRow* m = facts.member(member);
+    const std::string own =
+        apart || name.empty() || m == nullptr ? name : subject_of_file(m->path) + "/" + name;
+    Measured& to = out[own];
+    to.name = own;
+    to.of_machine = one.of_machine;
+    to.samples.insert(to.samples.end(), one.samples.begin(), one.samples.end());
+  }
+}
 
 // By the row of the table and the name as printed.
 std::map<std::pair<const SharedMetric*, std::string>, ByEntity> measured_of(
     const Facts& facts, const std::function<SeriesPoints(SeriesId)>& load) {
-  std::map<std::pair<const SharedMetric*, std::string>, ByEntity> out;
+  std::map<std::pair<const SharedMetric*, std::string>, std::map<std::string, ByFile>> files;
   std::map<std::string, const SharedMetric*> known;  // a job has a hundred thousand series
   for (const SeriesRow& s : facts.series) {
     const auto [found, fresh] = known.try_emplace(s.name, nullptr);
@@ -270,12 +300,13 @@ std::map<std::pair<const SharedMetric*, std::string>, ByEntity> measured_of(
     if (metric == nullptr || !facts.counts(m) || of_earlier_run(m->path)) continue;
     const auto offset = facts.clock_offset(s.member, s.clock);
     if (!offset) continue;
-    const std::string name = entity_of(s);
-    Measured& to = out[{metric, s.name}][name];
-    to.name = name;
+    Measured& to = files[{metric, s.name}][entity_of(s)][s.member];
     to.of_machine = s.host.has_value();
     add_placed(s, load(s.id), *offset, to.samples);
   }
+  std::map<std::pair<const SharedMetric*, std::string>, ByEntity> out;
+  for (auto& [metric, names] : files)
+    for (auto& [name, by_file] : names) put_files(facts, name, std::move(by_file), out[metric]);
   for (auto& [metric, entities] : out)
     for (auto& [name, measured] : entities) {
       std::erase_if(measured.samples, [](const PlacedSample& p) { return std::isinf(p.value); });
