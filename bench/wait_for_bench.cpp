@@ -146,7 +146,9 @@ bool run(std::int64_t world) {
   facts.groups = db->rows<GroupRow>();
   facts.frontiers = db->rows<FrontierRow>();
   facts.recorders = db->rows<RecorderRow>();
-  for (auto& launch : db->launches()) facts.collectives.push_back({std::move(launch.row), -1});
+  db->each_launch([&](CollectiveRow&& row, std::optional<std::int64_t>) {
+    facts.collectives.push_back({std::move(row), -1});
+  });
   analyze::attribute_dumps(facts);
   const double read = seconds_since(begin);
   const auto middle = std::chrono::steady_clock::now();

@@ -36,17 +36,15 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.progress = db.progress();
   facts.stacks.frames = db.frames();
   facts.stacks.stacks = db.stack_frames();
-  const auto index = [](const auto& row) {
-    return row.stack_id ? static_cast<std::int32_t>(*row.stack_id - 1) : -1;
+  const auto index = [](std::optional<std::int64_t> stack_id) {
+    return stack_id ? static_cast<std::int32_t>(*stack_id - 1) : -1;
   };
-  for (auto& sample : db.samples()) {
-    const std::int32_t stack = index(sample);
-    facts.samples.push_back({std::move(sample.row), stack, {}});
-  }
-  for (auto& launch : db.launches()) {
-    const std::int32_t stack = index(launch);
-    facts.collectives.push_back({std::move(launch.row), stack});
-  }
+  db.each_sample([&](StackRow&& row, std::optional<std::int64_t> stack_id) {
+    facts.samples.push_back({std::move(row), index(stack_id), {}});
+  });
+  db.each_launch([&](CollectiveRow&& row, std::optional<std::int64_t> stack_id) {
+    facts.collectives.push_back({std::move(row), index(stack_id)});
+  });
   facts.groups = db.rows<GroupRow>();
   facts.series = db.rows<SeriesRow>();
   CULPRIT_CHECK(db.read_to_the_end());

@@ -114,16 +114,14 @@ class Database {
   std::vector<StoredManifest> manifests() const;  // the one given with --manifest, then by path
   // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what
   // frames() and stack_frames() give (ids count from 1).
-  template <class Row>
-  struct WithStack {
-    Row row;
-    std::optional<std::int64_t> stack_id;
-  };
   std::vector<Frame> frames() const;  // of id i at index i - 1
   std::vector<std::vector<std::uint32_t>> stack_frames()
       const;  // of stack id i at index i - 1; indexes into frames()
-  std::vector<WithStack<StackRow>> samples() const;
-  std::vector<WithStack<CollectiveRow>> launches() const;
+  // Row by row: of large jobs these are the bulk of what is in memory.
+  template <class Row>
+  using TakeStacked = std::function<void(Row&& row, std::optional<std::int64_t> stack_id)>;
+  void each_sample(const TakeStacked<StackRow>& take) const;
+  void each_launch(const TakeStacked<CollectiveRow>& take) const;
   std::vector<HistoryRow> histories(GroupId group) const;  // large: one group at a time
 
   // Checkpoints in the order of the members: every rank of a large job may print each of them.

@@ -45,12 +45,9 @@ std::vector<Range> ranges(sqlite3* db, const std::string& table) {
 namespace {
 
 template <class Row>
-std::vector<Database::WithStack<Row>> all_with_stacks(sqlite3* db) {
-  std::vector<Database::WithStack<Row>> out;
-  out.reserve(room_for<Row>(db));
+void each_with_stack(sqlite3* db, const Database::TakeStacked<Row>& take) {
   Select<Row> select(db);
-  while (auto row = select.next()) out.push_back({std::move(*row), select.stack_id()});
-  return out;
+  while (auto row = select.next()) take(std::move(*row), select.stack_id());
 }
 
 const auto& stretches(sqlite3* db, StepReader& steps, MemberId member) {
@@ -202,12 +199,12 @@ std::vector<std::vector<std::uint32_t>> Database::stack_frames() const {
   return out;
 }
 
-std::vector<Database::WithStack<StackRow>> Database::samples() const {
-  return all_with_stacks<StackRow>(impl_->db.get());
+void Database::each_sample(const TakeStacked<StackRow>& take) const {
+  each_with_stack(impl_->db.get(), take);
 }
 
-std::vector<Database::WithStack<CollectiveRow>> Database::launches() const {
-  return all_with_stacks<CollectiveRow>(impl_->db.get());
+void Database::each_launch(const TakeStacked<CollectiveRow>& take) const {
+  each_with_stack(impl_->db.get(), take);
 }
 
 std::vector<HistoryRow> Database::histories(GroupId group) const {
