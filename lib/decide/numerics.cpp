@@ -119,6 +119,14 @@ const Finding* fired(const Walk& w, Trait trait) {
   return nullptr;
 }
 
+// What the steps say of a training that left its way, by its class.
+const Finding* divergence(const Walk& w, std::string_view event_class) {
+  const auto at = std::ranges::find_if(w.incident.findings, [&](const Finding& f) {
+    return f.fired(Analysis::divergence) && f.event_class == event_class;
+  });
+  return at == w.incident.findings.end() ? nullptr : &*at;
+}
+
 std::set<MemberId> logs_of(const Finding& f) {
   std::set<MemberId> out;
   for (const Evidence& e : f.evidence) out.insert(e.member);
@@ -236,11 +244,8 @@ std::optional<Answer> borne_out(Walk& w, const Cause& c) {
 
 // Other ranks in each run, one device: no other cause of the end is surer.
 static std::optional<Answer> same_device_in_each_run(Walk& w) {
-  const auto f = std::ranges::find_if(w.incident.findings, [](const Finding& one) {
-    return one.fired(Analysis::divergence) && one.event_class == "same_device_in_each_run";
-  });
-  if (f == w.incident.findings.end() ||
-      (w.best() != nullptr && w.best(CauseKind::numerics) == nullptr))
+  const Finding* f = divergence(w, "same_device_in_each_run");
+  if (f == nullptr || (w.best() != nullptr && w.best(CauseKind::numerics) == nullptr))
     return std::nullopt;
   Repeated seen;
   seen.add(*f);
@@ -332,18 +337,12 @@ Answer diverged(Walk& w) {
   }
   if (failed_diagnostic(w) != nullptr || fired(w, Trait::replicas_differ) != nullptr)
     return ruled_out(say(Phrase::computes_wrongly_somewhere));
-  const auto diverging = [&](std::string_view event_class) {
-    return std::ranges::find_if(w.incident.findings, [&](const Finding& f) {
-      return f.fired(Analysis::divergence) && f.event_class == event_class;
-    });
-  };
   // What was done to the training explains more than how its loss went then.
-  auto rose = diverging("learning_rate_jumped");
-  if (rose == w.incident.findings.end() ||
-      !followed_at_once(w, std::get<DivergenceFacts>(rose->facts).from))
-    rose = diverging("loss_diverged");
-  if (rose == w.incident.findings.end()) rose = diverging("gradients_grew");
-  if (rose == w.incident.findings.end()) return ruled_out(say(Phrase::loss_did_not_rise));
+  const Finding* rose = divergence(w, "learning_rate_jumped");
+  if (rose == nullptr || !followed_at_once(w, std::get<DivergenceFacts>(rose->facts).from))
+    rose = divergence(w, "loss_diverged");
+  if (rose == nullptr) rose = divergence(w, "gradients_grew");
+  if (rose == nullptr) return ruled_out(say(Phrase::loss_did_not_rise));
   const auto& facts = std::get<DivergenceFacts>(rose->facts);
   Verdict& v = w.verdict;
   act(v, Action::rollback, Precision::candidates, Symptom::nan_value, c->start);
@@ -428,10 +427,7 @@ static bool always_of_one(const Walk& w) {
 // Runs, each of other machines or at another time, whose numbers went at one iteration.
 const Finding* came_back(const Walk& w) {
   if (fired(w, Trait::replicas_differ) != nullptr || always_of_one(w)) return nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::divergence && f.event_class == "nan_at_same_iteration" && f.fired())
-      return &f;
-  return nullptr;
+  return divergence(w, "nan_at_same_iteration");
 }
 
 // The same iteration in several runs.

@@ -78,8 +78,7 @@ bool settled(const Walk& w, const Finding& f) {
 bool comes_again(const Walk& w) {
   constexpr std::ptrdiff_t kHabit = 3;
   return std::ranges::count_if(w.incident.findings, [](const Finding& f) {
-           return f.fired(Analysis::slow) && f.subject.kind == SubjectKind::job &&
-                  (slow_of(f).over || slow_of(f).transient);
+           return f.fired(Analysis::slow) && f.subject.kind == SubjectKind::job && slow_of(f).over;
          }) >= kHabit;
 }
 
@@ -664,10 +663,12 @@ Answer slow_job(Walk& w) {
   // A pause hides nothing of what else is slow.
   std::vector<const Finding*> longer = slow;
   std::erase_if(longer, [](const Finding* f) { return slow_of(*f).stall; });
-  const bool ended_for_it = std::ranges::any_of(w.incident.findings, [&](const Finding& word) {
-    return scheduler_word(word) && slow_until_word(w, word) != nullptr;
-  });
-  if (failed.empty() || ended_for_it)
+  // Nothing failed but for whoever ended it because it was slow.
+  const bool only_slow =
+      failed.empty() || std::ranges::any_of(w.incident.findings, [&](const Finding& word) {
+        return scheduler_word(word) && slow_until_word(w, word) != nullptr;
+      });
+  if (only_slow)
     if (auto answer = slow_for_a_cause(w, longer)) return *std::move(answer);
   if (slow.empty()) {
     const auto other = std::ranges::find(w.incident.findings, Analysis::slow, &Finding::analysis);
@@ -679,7 +680,7 @@ Answer slow_job(Walk& w) {
   const Finding& f = *slow.front();
   const double factor = slow_of(f).factor;
   Verdict& v = w.verdict;
-  if (!failed.empty() && !ended_for_it) {
+  if (!only_slow) {
     if (!slow_of(f).stall)
       next(v, NextKind::plan,
            say(Phrase::slow_before_failure, factor, lasted(f),

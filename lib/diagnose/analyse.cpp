@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analyze/faults/device_of_runs.hpp"
 #include "analyze/faults/by_signals.hpp"
+#include "analyze/faults/device_of_runs.hpp"
 #include "analyze/hang/collectives.hpp"
 #include "analyze/faults/drift.hpp"
 #include "analyze/faults/run_changes.hpp"

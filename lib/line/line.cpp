@@ -31,8 +31,8 @@ bool peel_one(Cursor& p, const Habit& habit, bool first, bool indented, Prefix& 
     return any(peel_iso, peel_unix_time, peel_kmsg, loose, peel_syslog, peel_after_date,
                peel_words);
   if (indented && prefix.kernel) return false;  // the indentation of a call trace
-  return any(peel_glog, peel_level_date, peel_basic_config, peel_after_date, peel_facility,
-             peel_syslog, peel_words, peel_rank_label, peel_word_before_rank, by_habit, loose);
+  return any(peel_glog, peel_level_date, peel_after_date, peel_facility, peel_syslog, peel_words,
+             peel_rank_label, peel_word_before_rank, by_habit, loose);
 }
 
 }  // namespace

@@ -39,6 +39,19 @@ bool letter_before_date(const Cursor& c) {
          text[1] == ' ' && digit(text[2]);
 }
 
+// "trainer.loop:2026-11-21T03:19:38Z step=12" behind a level: Python's own format, and a time that
+// the program put before its message.
+bool date_behind_logger(Cursor& p, Prefix& prefix) {
+  if (p.word(host_char).empty() || !p.take(":")) return false;
+  Timestamp stamp;
+  const std::size_t used = parse_iso(p.rest(), stamp);
+  if (used == 0) return false;
+  p.at += used;
+  if (!p.take(" ")) return false;
+  keep_time(prefix, stamp);
+  return true;
+}
+
 }  // namespace
 
 // [2026-11-21 03:19:38,601] · [Fri Aug 30 11:43:09 2024] · [Jul 23 2024 07:53:55] · [15:58:29] ·
@@ -127,10 +140,13 @@ bool peel_glog(Cursor& p, Prefix& prefix) {
 }
 
 // ERROR 06-30 13:53:19 [core.py:515] message · INFO 06-30 13:53:19 core.py:515] message, of vLLM
+// INFO:trainer.loop:2026-11-21T03:19:38Z step=12
 bool peel_level_date(Cursor& p, Prefix& prefix) {
   const char first = p.peek();
   if (first != 'E' && first != 'I' && first != 'W' && first != 'D' && first != 'C') return false;
-  if (!is_level(p.word(alpha)) || !p.take(" ")) return false;
+  if (!is_level(p.word(alpha))) return false;
+  if (p.take(":")) return date_behind_logger(p, prefix);
+  if (!p.take(" ")) return false;
   Timestamp stamp;
   const std::size_t used = parse_month_and_day(p.rest(), stamp);
   if (used == 0) return false;
@@ -144,22 +160,6 @@ bool peel_level_date(Cursor& p, Prefix& prefix) {
   if (!contains(source, ':') || contains(source, ' ')) return false;
   p.at = end + 1;
   p.take(" ");
-  keep_time(prefix, stamp);
-  return true;
-}
-
-// "INFO:trainer.loop:2026-11-21T03:19:38Z step=12": Python's own format, and a time that the
-// program put before its message.
-bool peel_basic_config(Cursor& p, Prefix& prefix) {
-  const char first = p.peek();
-  if (first != 'E' && first != 'I' && first != 'W' && first != 'D' && first != 'C') return false;
-  if (!is_level(p.word(alpha)) || !p.take(":")) return false;
-  if (p.word(host_char).empty() || !p.take(":")) return false;
-  Timestamp stamp;
-  const std::size_t used = parse_iso(p.rest(), stamp);
-  if (used == 0) return false;
-  p.at += used;
-  if (!p.take(" ")) return false;
   keep_time(prefix, stamp);
   return true;
 }

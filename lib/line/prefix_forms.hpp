@@ -38,8 +38,7 @@ void note_sel_time(std::string_view text, Prefix& prefix);
 void note_time_behind_number(std::string_view text, Prefix& prefix);
 
 // logger_prefix.cpp: loggers of programs, and what a file has of its own.
-PrefixForm peel_bracketed_date, peel_logger_field, peel_glog, peel_level_date, peel_basic_config,
-    peel_after_date;
+PrefixForm peel_bracketed_date, peel_logger_field, peel_glog, peel_level_date, peel_after_date;
 bool peel_loose(Cursor& p, const Habit& habit, Prefix& prefix);
 bool peel_layout(Cursor& p, const HeaderLayout& layout, Prefix& prefix);
 bool is_level(std::string_view word);

@@ -10,9 +10,9 @@
 
 namespace culprit {
 
-// Among the labels of a series: its host is a switch, which runs no ranks.
-// A link of a GPU, by its number.
+// Among the labels of a series: the link of a GPU that it is of, by its number.
 inline constexpr std::string_view kLinkLabel = "link=";
+// Among the labels of a series: its host is a switch, which runs no ranks.
 inline constexpr std::string_view kOfSwitch = "node=switch";
 
 struct MetricSeries {

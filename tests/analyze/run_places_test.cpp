@@ -42,7 +42,7 @@ TEST(RunPlaces, AFolderHoldsForTheLogsInIt) {
 
 TEST(RunPlaces, AnOrderIsAskedLast) {
   RunPlaces places;
-  places.add_order("a", {{Host("n1"), LocalRank(0)}, {Host("n2"), LocalRank(0)}});
+  places.add_order("a", {{Host("n1"), 1}, {Host("n2"), 1}});
   const MemberRow log = log_at(1, "a/out.log");
   EXPECT_EQ(host_of(places.in_run(log, 1, Rank(1))), "none");
   EXPECT_EQ(host_of(places.by_order(log, 1, Rank(1))), "n2");

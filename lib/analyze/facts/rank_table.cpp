@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyze/facts/host_files.hpp"
 #include "analyze/facts/member_hosts.hpp"
 #include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/rank_blocks.hpp"
@@ -14,8 +15,6 @@
 namespace culprit::analyze {
 
 namespace {
-
-constexpr std::int64_t kLastRank = 10'000'001;  // of hostile numbers
 
 // Who says where a rank stood, in order of trust.
 constexpr std::array<std::string_view, 8> kPlaces{"nccl-init",  "nccl-init-start", "environment",
@@ -113,7 +112,7 @@ void RankTable::place_by_label(SeriesRow& s) const {
 void RankTable::add(Rank rank, const std::optional<Host>& host,
                     const std::optional<LocalRank>& local, const std::optional<std::int64_t>& pid,
                     const std::optional<std::string>& gpu, std::string_view source) {
-  if (!is_rank_of(kLastRank, rank)) return;
+  if (!is_rank_of(10'000'001, rank)) return;
   RankRow& row = ranks_[rank];
   row.rank = rank;
   if (row.source.empty()) row.source = source;
@@ -157,21 +156,13 @@ void RankTable::read_places_of_runs() {
 
 // Host files that say how many ranks each host has.
 void RankTable::read_orders_of_runs() {
-  std::map<std::pair<MemberId, std::uint64_t>, std::int64_t> slots;
-  for (const ConfigRow& row : facts_.configs)
-    if (std::int64_t n = 0; row.name == "hostfile.slots" && parse_whole(row.value, n))
-      slots[{row.place.member, row.place.line}] = n;
-  std::map<MemberId, std::vector<RunPlaces::Seat>> orders;
-  for (const IdentityRow* i : identities_) {
-    if (i->source != "hostfile" || !i->host) continue;
-    const auto own = slots.find({i->place.member, i->place.line});
-    auto& seats = orders[i->place.member];
-    for (std::int64_t l = 0; own != slots.end() && l < own->second; ++l)
-      if (is_rank_of(kLastRank, Rank(static_cast<std::int64_t>(seats.size()))))
-        seats.push_back({names_.canonical(*i->host), LocalRank(l)});
+  for (const auto& [member, file] : host_files(facts_)) {
+    RunPlaces::Order order;
+    for (std::size_t h = 0; h < file.hosts.size(); ++h)
+      order.emplace_back(names_.canonical(file.hosts[h]),
+                         std::clamp<std::int64_t>(file.slots[h], 0, 10'000'001));
+    facts_.run_places.add_order(folder_of(facts_.member(member)->path), std::move(order));
   }
-  for (auto& [member, seats] : orders)
-    facts_.run_places.add_order(folder_of(facts_.member(member)->path), std::move(seats));
 }
 
 // Runs that give a rank other machines say nothing of the job as a whole in a map of theirs.

@@ -30,16 +30,9 @@ void RunPlaces::add_of_folder(const std::string& folder, Rank rank, const Seat& 
     at->second->local = seat.local;
 }
 
-void RunPlaces::add_order(const std::string& folder, std::vector<Seat> seats) {
-  const auto at = orders_.find(folder);
-  if (at == orders_.end()) {
-    orders_.emplace(folder, std::move(seats));
-  } else if (at->second) {
-    bool same = at->second->size() == seats.size();
-    for (std::size_t i = 0; same && i < seats.size(); ++i)
-      same = same_seat((*at->second)[i], seats[i]);
-    if (!same) at->second.reset();
-  }
+void RunPlaces::add_order(const std::string& folder, Order order) {
+  const auto [at, fresh] = orders_.try_emplace(folder, order);
+  if (!fresh && at->second != order) at->second.reset();
 }
 
 std::optional<RunPlaces::Seat> RunPlaces::in_log(MemberId log, std::uint64_t line,
@@ -63,18 +56,24 @@ std::optional<RunPlaces::Seat> RunPlaces::by_order(const MemberRow& log, std::ui
                                                    Rank rank) const {
   if (auto told = in_run(log, line, rank)) return told;
   const auto it = orders_.find(folder_of(log.path));
-  if (it == orders_.end() || !it->second || number_of(rank) < 0 ||
-      index_of(rank) >= it->second->size())
-    return std::nullopt;
-  return (*it->second)[index_of(rank)];
+  if (it == orders_.end() || !it->second || number_of(rank) < 0) return std::nullopt;
+  std::int64_t local = number_of(rank);
+  for (const auto& [host, ranks] : *it->second) {
+    if (local < ranks) return Seat{host, LocalRank(local)};
+    local -= ranks;
+  }
+  return std::nullopt;
 }
 
 std::size_t RunPlaces::ranks_beside(const MemberRow& log) const {
   const std::string folder = folder_of(log.path);
   const auto placed = folders_.find(folder);
   const auto order = orders_.find(folder);
+  std::int64_t ordered = 0;
+  if (order != orders_.end() && order->second)
+    for (const auto& [host, ranks] : *order->second) ordered += ranks;
   return std::max(placed == folders_.end() ? 0 : placed->second.size(),
-                  order == orders_.end() || !order->second ? 0 : order->second->size());
+                  static_cast<std::size_t>(ordered));
 }
 
 bool RunPlaces::moved(Rank rank) const {

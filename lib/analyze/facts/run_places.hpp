@@ -24,9 +24,10 @@ class RunPlaces {
   // From this line of its log on.
   void add_of_log(MemberId log, std::uint64_t line, Rank rank, Seat seat);
   void add_of_folder(const std::string& folder, Rank rank, const Seat& seat);
-  // A host file there: ranks in the order of its hosts. Launchers of MPI and DeepSpeed place them
-  // so; torchrun does not.
-  void add_order(const std::string& folder, std::vector<Seat> seats);
+  // A host file there: so many ranks on each of its hosts, in their order. Launchers of MPI and
+  // DeepSpeed place them so; torchrun does not.
+  using Order = std::vector<std::pair<Host, std::int64_t>>;
+  void add_order(const std::string& folder, Order order);
 
   // As the log itself says, the last time before that line, else the first time after it.
   std::optional<Seat> in_log(MemberId log, std::uint64_t line, Rank rank) const;
@@ -45,7 +46,7 @@ class RunPlaces {
   std::map<std::pair<MemberId, Rank>, std::map<std::uint64_t, Seat>> logs_;
   // nullopt: files of the folder differ.
   std::map<std::string, std::map<Rank, std::optional<Seat>>, std::less<>> folders_;
-  std::map<std::string, std::optional<std::vector<Seat>>, std::less<>> orders_;
+  std::map<std::string, std::optional<Order>, std::less<>> orders_;
   std::map<Rank, std::pair<Host, bool>> first_;  // where it was placed first; placed elsewhere too
 };
 

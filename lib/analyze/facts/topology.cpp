@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/host_files.hpp"
 #include "analyze/facts/job_life.hpp"
 #include "model/ascii.hpp"
 #include "model/contains.hpp"
@@ -646,27 +647,12 @@ struct NodeOrder {
 
 // The one order that a kind of source tells; none when two of them disagree.
 std::optional<NodeOrder> hostfile_order(const Facts& facts) {
-  std::map<MemberId, NodeOrder> files;
-  std::map<std::pair<MemberId, std::uint64_t>, std::int64_t> slots;
-  for (const ConfigRow& row : facts.configs)
-    if (row.name == "hostfile.slots")
-      if (const auto n = whole(row.value)) slots[{row.place.member, row.place.line}] = *n;
-  std::vector<const IdentityRow*> rows;
-  for (const IdentityRow& row : facts.identities)
-    if (row.source == "hostfile" && row.host && row.node_rank) rows.push_back(&row);
-  sort_by(rows, [](const IdentityRow* a) { return std::pair(a->place.member, *a->node_rank); });
-  for (const IdentityRow* row : rows) {
-    NodeOrder& file = files[row->place.member];
-    file.hosts.push_back(*row->host);
-    if (const auto it = slots.find({row->place.member, row->place.line}); it != slots.end())
-      file.slots.push_back(it->second);
-  }
   std::optional<NodeOrder> out;
-  for (auto& [member, file] : files) {
-    if (file.slots.size() != file.hosts.size()) file.slots.clear();
-    file.source = "hostfile order";
+  for (auto& [member, file] : host_files(facts)) {
+    if (!std::ranges::all_of(file.slots, [](auto n) { return n >= 1 && n <= kMostRanks; }))
+      file.slots.clear();
     if (out && (out->hosts != file.hosts || out->slots != file.slots)) return std::nullopt;
-    out = file;
+    out = NodeOrder{"hostfile order", std::move(file.hosts), std::move(file.slots)};
   }
   return out;
 }

@@ -23,9 +23,9 @@ struct WrongInRun {
   std::string device;  // "node-07/3"
   Host host;
   Rank rank{};
-  std::vector<const EventRow*> lines;
-  std::int64_t size = 0;  // ranks of the run, as far as they are known
-  bool several = false;   // other devices too
+  std::int64_t size = 0;            // ranks of the run, as far as they are known
+  const EventRow* first = nullptr;  // the line that says so
+  bool several = false;             // other devices too
 };
 
 std::optional<RunPlaces::Seat> seat_of(const Facts& facts, const MemberRow& log,
@@ -53,11 +53,11 @@ std::map<std::string, WrongInRun> wrong_in_runs(const Facts& facts) {
     const bool own = facts.run_places.in_log(log->id, e->place.line, *e->rank).has_value();
     const std::string run = own ? log->path : folder_of(log->path);
     const std::string device = fmt::format("{}/{}", seat->host, number_of(*seat->local));
-    const auto [at, fresh] = out.try_emplace(run, WrongInRun{device, seat->host, *e->rank});
-    at->second.size =
-        std::max(facts.world_size, static_cast<std::int64_t>(facts.run_places.ranks_beside(*log)));
-    at->second.several = at->second.several || at->second.device != device;
-    at->second.lines.push_back(e);
+    const auto size = static_cast<std::int64_t>(facts.run_places.ranks_beside(*log));
+    WrongInRun& wrong = out.try_emplace(run, WrongInRun{device, seat->host, *e->rank,
+                                                        std::max(facts.world_size, size), e})
+                            .first->second;
+    wrong.several = wrong.several || wrong.device != device;
   }
   return out;
 }
@@ -98,7 +98,7 @@ std::vector<Finding> same_device_in_each_run(const Facts& facts) {
   f.ranks.assign(ranks.begin(), ranks.end());
   f.count = ranks.size();
   for (const auto& [run, wrong] : runs) {
-    const EventRow& line = *wrong.lines.front();
+    const EventRow& line = *wrong.first;
     f.evidence.push_back(facts.evidence(line.place, line.message));
     f.evidence.back().reading =
         fmt::format("rank {} of this run is {}", number_of(wrong.rank), wrong.device);

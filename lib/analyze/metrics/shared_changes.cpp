@@ -283,7 +283,10 @@ void put_files(const Facts& facts, const std::string& name, ByFile files, ByEnti
     Measured& to = out[own];
     to.name = own;
     to.of_machine = one.of_machine;
-    to.samples.insert(to.samples.end(), one.samples.begin(), one.samples.end());
+    if (to.samples.empty())
+      to.samples = std::move(one.samples);
+    else
+      to.samples.insert(to.samples.end(), one.samples.begin(), one.samples.end());
   }
 }
 

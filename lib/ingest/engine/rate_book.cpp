@@ -35,7 +35,12 @@ std::optional<SlowFactor> factor_of(const MeasuredRates& measured) {
   return std::nullopt;
 }
 
-std::string text_of(const RatePart& part, std::size_t alike) {
+std::string text_of(const RatePart& part, const SlowFactor& factor) {
+  if (factor.between) {
+    const RatePart& peer =
+        part == factor.parts.front() ? factor.parts.back() : factor.parts.front();
+    return fmt::format("measured rate between {} and {} is low", part.host, peer.host);
+  }
   switch (part.kind) {
     case RatePart::Kind::device:
       return fmt::format("measured rate of {} of {} is low", part.name, part.host);
@@ -51,6 +56,7 @@ std::string text_of(const RatePart& part, std::size_t alike) {
       return fmt::format("work of pipeline stage {} takes longer", part.name);
     case RatePart::Kind::host: break;
   }
+  const std::size_t alike = factor.parts.size();
   return alike == 1 ? fmt::format("measured rate of {} is low", part.host)
                     : fmt::format("measured rate is low wherever {} or one of {} others takes part",
                                   part.host, alike - 1);
@@ -62,14 +68,10 @@ void tell(const SlowFactor& factor, const MeasuredRates& measured, Reading& read
     if (!part.host.empty()) said.prefix.host = Host(part.host);
     if (factor.slowest < measured.times.size()) said.prefix.time = measured.times[factor.slowest];
     const bool time = measured.of_time;
-    const RatePart& peer =
-        part == factor.parts.front() ? factor.parts.back() : factor.parts.front();
-    said.message = fmt::format(
-        "{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
-        factor.between ? fmt::format("measured rate between {} and {} is low", part.host, peer.host)
-                       : text_of(part, factor.parts.size()),
-        time ? 1 / factor.rate : factor.rate, time ? 1 / factor.usual_rate : factor.usual_rate,
-        measured.name, factor.slow, factor.slow + factor.usual);
+    said.message = fmt::format("{}: {:.4g} where {:.4g} is usual ({}), in {} of {} measurements",
+                               text_of(part, factor), time ? 1 / factor.rate : factor.rate,
+                               time ? 1 / factor.usual_rate : factor.usual_rate, measured.name,
+                               factor.slow, factor.slow + factor.usual);
     put_said(measured.places[factor.slowest], said, reading.text_kind, reading);
   }
 }

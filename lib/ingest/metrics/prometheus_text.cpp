@@ -16,6 +16,7 @@
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "model/contains.hpp"
+#include "model/word_list.hpp"
 
 namespace culprit::ingest {
 
@@ -154,7 +155,7 @@ class PrometheusText final : public RecordReader {
       return {false, nullptr, "prometheus.tail"};
 
     if (entry == nullptr) {
-      entry = entry_of(raw.substr(0, key_end(raw)), place, reading);
+      entry = entry_of(raw.substr(0, key_end(raw)), reading);
       if (entry == nullptr) return {false, nullptr, reject_};
     }
     if (last_ != nullptr) last_->next = entry;
@@ -178,7 +179,7 @@ class PrometheusText final : public RecordReader {
                                              : of_name             ? 3
                                              : clock == Clock::utc ? 1
                                                                    : 2];
-    if (index == SeriesBook::kFull) index = series_of(*entry, clock, of_name);
+    if (index == SeriesBook::kFull) index = series_of(*entry, clock, of_name, place, reading);
     if (index == SeriesBook::kFull) return {false, nullptr, reject_};
     book(reading).add(index, step, time, value, place, reading);
     return {true};
@@ -220,22 +221,16 @@ class PrometheusText final : public RecordReader {
   }
 
   // Who uses a GPU is a pod on its machine.
-  void place_pod(const Place& place, Reading& reading) {
+  void place_pod(const Host& host, const Place& place, Reading& reading) {
     const auto pod = std::ranges::find_if(labels_, [](const MetricLabel& label) {
-      return label.name == "pod" || label.name == "exported_pod" || label.name == "pod_name";
+      return has_word("pod exported_pod pod_name", label.name);
     });
-    if (pod == labels_.end() || pod->value.empty()) return;
-    std::string name = pod->value;
-    std::vector<MetricLabel> labels = labels_;
-    SeriesRow row;
-    row.name = name_;
-    name_series(labels, true, row);
-    if (row.host && pods_.emplace(*row.host, name).second)
-      reading.sink.put(IdentityRow{
-          .place = place, .source = "pod", .host = row.host, .address = std::move(name)});
+    if (pod != labels_.end() && pods_.emplace(host, pod->value).second)
+      reading.sink.put(
+          IdentityRow{.place = place, .source = "pod", .host = host, .address = pod->value});
   }
 
-  Entry* entry_of(std::string_view key, const Place& place, Reading& reading) {
+  Entry* entry_of(std::string_view key, Reading& reading) {
     if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
     book(reading);
     if (key.size() > kMostKeyBytes - key_bytes_) return reject_ = "series.too_many", nullptr;
@@ -245,17 +240,18 @@ class PrometheusText final : public RecordReader {
     entry.key = keys_.emplace_back(key);
     entry.bare = key.back() != '}';
     entry.dcgm = name_.starts_with("DCGM_");
-    if (entry.dcgm) place_pod(place, reading);
     by_key_.emplace(entry.key, &entry);
     return &entry;
   }
 
-  SeriesBook::Index series_of(const Entry& entry, Clock clock, bool of_name) {
+  SeriesBook::Index series_of(const Entry& entry, Clock clock, bool of_name, const Place& place,
+                              Reading& reading) {
     SeriesRow row;
     row.clock = clock;
     if (!parse_key(entry.key, row.name, labels_))
       return reject_ = "prometheus.labels", SeriesBook::kFull;
     name_series(labels_, true, row);
+    if (entry.dcgm && row.host) place_pod(*row.host, place, reading);
     if (of_name) row.labels += (row.labels.empty() ? "" : ",") + std::string(kTimeOfName);
     describe(row);
     const auto index = book_->series(row);
