@@ -119,6 +119,40 @@ TEST(LogExport, ARecordMayHoldAWholeTraceback) {
   expect_the_traceback(rows, "one record");
 }
 
+TEST(LogExport, TablesOfLogStores) {
+  const auto row = [](int s, const std::string& text) {
+    std::string cell;
+    for (std::size_t i = 0; i < text.size(); ++i)
+      if (text[i] != '\\') cell += text[i] == '"' ? "\"\"" : std::string(1, text[i]);
+    return fmt::format("2026-03-04T05:06:0{}.000Z,gpu-07,\"{}\"", s, cell);
+  };
+  for (const bool newest : {false, true})
+    for (const char* header : {"@timestamp,@logStream,@message\n", "_time,host,_raw\n",
+                               "\xEF\xBB\xBFTime,Hostname,Line\r\n"})
+      expect_the_traceback(read("export.csv", header + records(row, newest) + "\n"), header);
+}
+
+TEST(LogExport, ALineOfAMachineInATableIsThatMachines) {
+  const auto rows = read("insights.csv",
+                         "@timestamp,@log,@logStream,@message\n"
+                         "2026-03-04 05:06:01.000,1:/ec2/messages,gpu-08,Mar  4 05:06:01 gpu-08 "
+                         "kernel: [77.1] NVRM: Xid (PCI:0000:3b:00): 79 GPU has fallen off the "
+                         "bus.\n"
+                         "2026-03-04 05:06:02.000,1:/ec2/stdout,gpu-09,nothing to say\n");
+  ASSERT_EQ(rows.events.size(), 1u);
+  EXPECT_EQ(rows.events[0].event_class, "gpu_xid/79");
+  EXPECT_EQ(name_of(rows.events[0].host), "gpu-08");
+  EXPECT_EQ(rows.events[0].time.clock, Clock::utc);
+  EXPECT_EQ(rows.events[0].place.line, 2u);
+}
+
+TEST(LogExport, OtherTablesAreLeftAlone) {
+  const auto rows = read("steps.csv",
+                         "time,step,log\n2026-03-04T05:06:01Z,1,0.5\n"
+                         "2026-03-04T05:06:02Z,2,0.4\n2026-03-04T05:06:03Z,3,0.4\n");
+  EXPECT_TRUE(rows.events.empty());
+}
+
 TEST(LogExport, OtherJsonIsLeftAlone) {
   const auto metrics = read(
       "p.json",

@@ -467,8 +467,8 @@ bool binary(std::string_view bytes) {
 }  // namespace
 
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kRecorderPage,
-    kKubernetesJson, kLogExport, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson,
-    kRecorderTables, kStatDot;
+    kKubernetesJson, kLogExport, kLogExportCsv, kManifest, kProcessDump, kProcessFile, kPyspyJson,
+    kRasJson, kRecorderTables, kStatDot;
 extern const Document kCloudwatchJson, kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiPmon, kSmiDmon, kRdmaStatistic, kSysCounters,
     kEthtoolStatistics;
@@ -486,17 +486,17 @@ constexpr const RecordText* kRecordTexts[] = {
     &kPrometheusText,    &kSmiCsv,       &kSmiPmon,   &kSmiDmon,  &kRdmaStatistic, &kSysCounters,
     &kEthtoolStatistics, &kWorkRequests, &kStepJsonl, &kStepTable};
 constexpr const Document* kDocuments[] = {
-    &kManifest,       &kErrorJson,      &kProcessDump,        &kProcessFile,       &kKubernetesJson,
-    &kRecorderPage,   &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,         &kStatDot,
-    &kRasJson,        &kRecorderTables, &kSlurmTopology,      &kSlurmTopologyYaml, &kTestedDevices,
-    &kDigestTable,    &kEtcHosts,       &kInventory,          &kRankTable,         &kRankRanges,
-    &kDcgmDiagJson,   &kOutcomes,       &kHostfile,           &kNetworkCsv,        &kWiring,
-    &kNetworkJson,    &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,
-    &kWandbSummary,   &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,
-    &kModinfo,        &kLsmod,          &kPackages,           &kVersions,          &kSysctl,
-    &kHostWords,      &kBootList,       &kPodsYaml,           &kLogExport,         &kMeasuredRates,
-    &kTextDiff,       &kCloudwatchJson, &kJobConfig,          &kNsysLog,           &kNsysExport,
-    &kNumberDocument, &kJobConfigJson,  &kLaunchScript};
+    &kManifest,      &kErrorJson,      &kProcessDump,        &kProcessFile,       &kKubernetesJson,
+    &kRecorderPage,  &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,         &kStatDot,
+    &kRasJson,       &kRecorderTables, &kSlurmTopology,      &kSlurmTopologyYaml, &kTestedDevices,
+    &kDigestTable,   &kEtcHosts,       &kInventory,          &kRankTable,         &kRankRanges,
+    &kDcgmDiagJson,  &kOutcomes,       &kHostfile,           &kNetworkCsv,        &kWiring,
+    &kNetworkJson,   &kGpuTopology,    &kGoldenValues,       &kTensorboard,       &kTorchTrace,
+    &kWandbSummary,  &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile,    &kEnvironment,
+    &kModinfo,       &kLsmod,          &kPackages,           &kVersions,          &kSysctl,
+    &kHostWords,     &kBootList,       &kPodsYaml,           &kLogExport,         &kLogExportCsv,
+    &kMeasuredRates, &kTextDiff,       &kCloudwatchJson,     &kJobConfig,         &kNsysLog,
+    &kNsysExport,    &kNumberDocument, &kJobConfigJson,      &kLaunchScript};
 }  // namespace
 
 // Of each byte one of 64 classes: letters whatever their case, digits and marks.

@@ -7,26 +7,16 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/lenient_json.hpp"
-#include "ingest/engine/text_reader.hpp"
+#include "ingest/logs/exported_records.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
 #include "model/contains.hpp"
-#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMaxBytes = 256u << 20;
-constexpr std::size_t kMaxRecords = 4u << 20;
 constexpr int kExportDepth = 10;
-
-struct ExportedRecord {
-  std::size_t offset = 0, length = 0;  // in the document
-  line::Prefix prefix;
-  std::string message;
-  std::size_t group = 0;  // of a stream that has an order of its own
-};
 
 bool text_has(std::string_view text, std::string_view word) { return contains(text, word); }
 
@@ -77,7 +67,7 @@ class Finder {
   std::vector<ExportedRecord> records;
 
   void walk(const Value& value, int depth) {
-    if (depth > kExportDepth || records.size() >= kMaxRecords) return;
+    if (depth > kExportDepth || records.size() >= kMostExported) return;
     if (value.is_list()) {
       if (insights_row(value)) return;
       tree_.each(value, [&](const Value& one) {
@@ -122,7 +112,7 @@ class Finder {
         if (n < 2) field[n++] = one.text();
         return n < 2;
       });
-      if (n < 2 || records.size() >= kMaxRecords ||
+      if (n < 2 || records.size() >= kMostExported ||
           field[0].find_first_not_of("0123456789") != std::string_view::npos ||
           told.size() > 65'536)
         return true;
@@ -175,7 +165,7 @@ class Finder {
 };
 
 void read_lines(std::string_view bytes, std::vector<ExportedRecord>& records) {
-  for (std::size_t at = 0; at < bytes.size() && records.size() < kMaxRecords;) {
+  for (std::size_t at = 0; at < bytes.size() && records.size() < kMostExported;) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
     ExportedRecord record;
     if (auto message = line::unwrap(bytes.substr(at, end - at), record.prefix)) {
@@ -186,19 +176,6 @@ void read_lines(std::string_view bytes, std::vector<ExportedRecord>& records) {
     }
     at = end + 1;
   }
-}
-
-// Records of one moment keep the order in which they were written: a store that begins with the
-// newest turned it round.
-void sort_by_time(std::vector<ExportedRecord>& records) {
-  std::size_t later = 0, earlier = 0;
-  for (std::size_t i = 1; i < records.size(); ++i) {
-    if (records[i].group != records[i - 1].group) continue;
-    later += records[i - 1].prefix.time.ns < records[i].prefix.time.ns;
-    earlier += records[i - 1].prefix.time.ns > records[i].prefix.time.ns;
-  }
-  if (earlier > later) std::ranges::reverse(records);
-  sort_by(records, [](const ExportedRecord& a) { return a.prefix.time.ns; });
 }
 
 std::string read_log_export(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -214,37 +191,7 @@ std::string read_log_export(std::string_view bytes, const MemberRow& member, Rea
     reading.cut = tree.truncated;
   }
   if (records.empty()) return "log_export.no_records";
-  sort_by_time(records);
-  // What the lines are is told by the first of them, as for a file of the same lines.
-  std::string head;
-  for (const ExportedRecord& record : records) {
-    if (head.size() > (32u << 10)) break;
-    head += record.message + "\n";
-  }
-  const line::Habit habit = line::habit_of(head);
-  const Scanner scanner(reading.pack);
-  TextReader reader(scanner, reading.sink, member.id, {}, habit, true, member.path);
-  // Offsets do not rise any more after the sorting: lines are counted once, from the front.
-  std::vector<std::size_t> ends;
-  for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
-       at = bytes.find('\n', at + 1))
-    ends.push_back(at);
-  for (const ExportedRecord& record : records) {
-    const auto line =
-        static_cast<std::uint64_t>(std::ranges::lower_bound(ends, record.offset) - ends.begin()) +
-        1;
-    reader.record({member.id, line, record.offset,
-                   static_cast<std::uint32_t>(std::min<std::size_t>(record.length, 1u << 20))},
-                  record.message, record.prefix);
-  }
-  reader.finish();
-  for (const auto* edge : {&records.front(), &records.back()})
-    reading.sink.put(ClockRow{{member.id, 1, edge->offset, 0},
-                              edge->prefix.time,
-                              {},
-                              0,
-                              {},
-                              edge == &records.front() ? "first" : "last"});
+  put_records(bytes, std::move(records), member, reading);
   return {};
 }
 
@@ -254,6 +201,6 @@ extern constinit const Document kLogExport{
     "log-export",
     "answers of log stores (Loki, CloudWatch, Cloud Logging, "
     "Elasticsearch) and JSON lines that begin with the newest",
-    kMaxBytes, sniff_log_export, read_log_export};
+    kMostExportedBytes, sniff_log_export, read_log_export};
 
 }  // namespace culprit::ingest
