@@ -77,10 +77,27 @@ void Surroundings::find_failure(const std::optional<Nanoseconds>& consequence) {
         Window{*incident_.job_end - params_.same_moment, *incident_.job_end + params_.same_moment};
 }
 
+// For how long steps came while it held. What still holds may have kept the job from its last
+// step, unless nothing waited for anything.
+std::optional<Nanoseconds> Surroundings::lived_with(const Alert& alert) const {
+  const auto& last = incident_.last_progress;
+  const auto& start = incident_.job_start;
+  if (!alert.begin || !last) return std::nullopt;
+  if (alert.closed) {
+    if (!alert.end || *alert.end > *last || (start && *alert.begin < *start)) return std::nullopt;
+    return *alert.end - *alert.begin;
+  }
+  const Nanoseconds lived = *last - std::max(*alert.begin, start.value_or(*alert.begin));
+  const bool waited = !failure_ || failure_->to - *last > params_.same_moment;
+  return waited || lived < params_.lived_with ? std::nullopt : std::optional(lived);
+}
+
 void Surroundings::count_rates() {
   for (const Finding& f : incident_.findings) {
     if (!of_machine(f)) continue;
     Rate& rate = rates_[f.event_class];
+    for (const Alert& a : f.alerts)
+      if (const auto lived = lived_with(a)) rate.spells.push_back(*lived);
     for (const Nanoseconds t : lines_of(f)->times) {
       rate.times.push_back(t);
       if (failure_)
@@ -127,6 +144,19 @@ bool Surroundings::everyday(const Finding& f, std::size_t inside) const {
          static_cast<double>(inside) < 3 * length * static_cast<double>(rate->second.outside) / all;
 }
 
+// Only behind its last step can it have kept the job from anything: for as long as that, it had
+// done so before, again and again, and steps came.
+std::optional<Text> Surroundings::lived_through(const Finding& f) const {
+  constexpr std::ptrdiff_t kHabit = 3;
+  const auto rate = rates_.find(f.event_class);
+  if (!failure_ || !incident_.last_progress || rate == rates_.end()) return std::nullopt;
+  const Nanoseconds standing = failure_->to - *incident_.last_progress;
+  const auto longer = std::ranges::count_if(rate->second.spells,
+                                            [&](Nanoseconds spell) { return spell >= standing; });
+  if (longer < kHabit) return std::nullopt;
+  return say(Phrase::lived_through_spells, longer, human_duration(standing));
+}
+
 // How often in the moment of the failure.
 std::size_t Surroundings::inside_failure(const Finding& f) const {
   const std::vector<Nanoseconds>& times = lines_of(f)->times;
@@ -162,6 +192,7 @@ std::optional<Text> Surroundings::unrelated(const Finding& f) const {
   // A service that stopped answering and has not come back has no moment, but a beginning; without
   // one it may be of any day, and a job that shows no trouble had none of it.
   // Who says it again and again had answers in between.
+  if (auto why = lived_through(f)) return why;
   if (!f.alerts.empty() && (failed_ || !line->times.empty() || !said_often(f))) return std::nullopt;
   if (line->times.empty())  // what has no time supports others, and decides nothing
     return line->names_trainer ? std::nullopt : std::optional(say(Phrase::undated_unconfirmed));

@@ -33,15 +33,18 @@ class Surroundings {
     std::size_t outside = 0;
     std::vector<Nanoseconds> times;  // sorted
     bool scattered = false;
+    std::vector<Nanoseconds> spells;  // for how long steps came while it held
   };
 
   void find_failure(const std::optional<Nanoseconds>& consequence);
   void count_rates();
+  std::optional<Nanoseconds> lived_with(const Alert& alert) const;
   bool said_by_job(const Finding& f) const;
   std::size_t inside_failure(const Finding& f) const;
   bool another_fits(const Finding& f) const;
   bool scattered(const std::vector<Nanoseconds>& times) const;
   bool everyday(const Finding& f, std::size_t inside) const;
+  std::optional<Text> lived_through(const Finding& f) const;
 
   const Case& incident_;
   const DecideParams& params_;

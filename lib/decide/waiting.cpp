@@ -140,13 +140,16 @@ Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const
 Answer program_waited(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
   act(v, Action::rollback, Precision::exact);
-  if (const std::string place = hang_of(f).code; !place.empty())
-    target(v, {SubjectKind::code, place}, f.confidence, because(f));
-  for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
+  const std::string place = hang_of(f).code;
+  if (!place.empty()) target(v, {SubjectKind::code, place}, f.confidence, because(f));
+  for (const Finding* s : sure)
+    if (place.empty() || s->subject.kind != SubjectKind::host)
+      target(v, s->subject, s->confidence, because(*s));
   std::vector<Text> names;
   for (const Finding* s : sure) names.push_back(waiter_name(*s));
   v.summary = say(Phrase::hung_on_service, list(names), doing(f),
-                  hang_of(f).code.empty() || hang_of(f).role == "dataloader"
+                  hang_of(f).code.empty() || hang_of(f).role == "dataloader" ||
+                          hang_of(f).wait == WaitKind::program
                       ? Text()  // the reason has the place
                       : say(Phrase::in_brackets, hang_of(f).code),
                   since(w));

@@ -186,4 +186,28 @@ TEST(Surroundings, AServerOfFilesIsTheStorage) {
   EXPECT_EQ(v.targets.front().subject, (Subject{SubjectKind::storage, "oss17"}));
 }
 
+// A service that went away and came back all day, while steps came.
+Finding comes_and_goes(Nanoseconds spell) {
+  Finding f = reported("fs_nfs_not_responding", CauseKind::shared, Speaker::machine, "a1",
+                       {20 * kMinute, 50 * kMinute, 80 * kMinute, 99 * kMinute});
+  f.severity = Severity::warning;
+  f.hosts = Hosts({"a1", "a2", "a3", "a4", "a5", "a6"});
+  for (const Nanoseconds begin : {20 * kMinute, 50 * kMinute, 80 * kMinute})
+    f.alerts.push_back({.begin = begin, .end = begin + spell, .begin_boot = {}, .closed = true});
+  f.alerts.push_back({.begin = 99 * kMinute, .end = {}, .begin_boot = {}, .closed = false});
+  return f;
+}
+
+TEST(Surroundings, SpellsThatTheJobLivedThroughEndNoJob) {
+  Case c = hung();
+  c.findings = {timeout(), comes_and_goes(12 * kMinute)};
+  EXPECT_FALSE(accuses(c));
+}
+
+TEST(Surroundings, ALongerSpellMayEndIt) {
+  Case c = hung();
+  c.findings = {timeout(), comes_and_goes(2 * kMinute)};
+  EXPECT_EQ(decide::decide(c).action, Action::repair);
+}
+
 }  // namespace

@@ -81,9 +81,29 @@ Votes hosts_in_lines(const Facts& facts, const HostNames& names) {
   return out;
 }
 
+// Machines that are named after people or particles: several files begin with such a name each, and
+// all their lines are of that machine.
+std::set<std::string> names_of_own_logs(const Facts& facts, const Votes& votes) {
+  constexpr std::size_t kSeveral = 2, kShortest = 4;
+  std::set<std::string> out;
+  for (const auto& [member, hosts] : votes) {
+    const MemberRow* m = facts.member(member);
+    if (m == nullptr || hosts.size() != 1) continue;
+    const std::string name = short_host(*hosts.begin());
+    const std::string file = m->path.substr(m->path.rfind('/') + 1);
+    if (name.size() >= kShortest && file.size() > name.size() && file.starts_with(name) &&
+        std::string_view("-_.").find(file[name.size()]) != std::string_view::npos)
+      out.insert(name);
+  }
+  if (out.size() < kSeveral) out.clear();
+  return out;
+}
+
 // A component of a path, or words of one, that is a host known from elsewhere:
 // "dmesg-gpu-a17.txt", "gpu-a17_stderr.log", "gpu07.nvidia-smi.txt". The last one.
-std::optional<Host> known_host_in(const HostNames& names, const std::string& path) {
+// spoken: names without a number that are machines all the same.
+std::optional<Host> known_host_in(const HostNames& names, const std::set<std::string>& spoken,
+                                  const std::string& path) {
   std::optional<Host> out;
   std::size_t at = 0;
   for (std::size_t end = 0; at <= path.size(); at = end + 1) {
@@ -103,7 +123,8 @@ std::optional<Host> known_host_in(const HostNames& names, const std::string& pat
       for (std::size_t length = part.size() - begin; length >= 3 && !found; --length) {
         if (!splits(begin + length)) continue;
         const std::string piece = part.substr(begin, length);
-        found = names.known(piece) && piece.find_first_of("0123456789") != std::string::npos;
+        found = names.known(piece) &&
+                (piece.find_first_of("0123456789") != std::string::npos || spoken.count(piece) > 0);
         // "node-07.txt" is known as well as "node-07.example.org".
         if (found) out = short_host(piece);
       }
@@ -278,6 +299,7 @@ std::map<MemberId, Host> attribute_members(Facts& facts, const std::set<Host>& m
   std::map<std::string, std::set<Host>> path_says;  // a host by the path -> those that lines name
   names.learn_endings();
   const auto votes = hosts_in_lines(facts, names);
+  const std::set<std::string> spoken = names_of_own_logs(facts, votes);
   std::vector<MemberRow*> paths;
   for (MemberRow& m : facts.members) paths.push_back(&m);
   sort_by(paths, &MemberRow::order);
@@ -291,7 +313,8 @@ std::map<MemberId, Host> attribute_members(Facts& facts, const std::set<Host>& m
     if (m.kind != "file" || (turn >= paths.size() && m.host)) continue;
     PathFacts path = told[turn % paths.size()];
     if (path.host && of_jobs.count(*path.host) > 0) path.host.reset();
-    if (const auto known = known_host_in(names, m.path)) path.host = known;  // beats every pattern
+    if (const auto known = known_host_in(names, spoken, m.path))
+      path.host = known;  // beats every pattern
     if (path.host)
       if (Host whole = names.by_ending(*path.host); !whole.empty()) path.host = whole;
     if (path.host) {
@@ -323,7 +346,7 @@ std::map<MemberId, Host> attribute_members(Facts& facts, const std::set<Host>& m
   // What the siblings showed names the other files of those machines, too.
   for (MemberRow& m : facts.members)
     if (m.kind == "file" && !m.host)
-      if (const auto known = known_host_in(names, m.path)) {
+      if (const auto known = known_host_in(names, spoken, m.path)) {
         m.host = names.canonical(*known);
         m.attribution = "path";
       }

@@ -582,8 +582,10 @@ FileOfRun file_of_run(std::string_view path) {
   FileOfRun out;
   std::string word, last;
   const auto end_word = [&](char separator) {
-    // "run_a" and "run_b": as by a number.
-    if (word.size() == 1 && word.front() >= 'a' && word.front() <= 'd' && last == "run") word = "#";
+    // "run_a" and "run_b", "run-0311a" and "run-0411b": as by a number.
+    if (last == "run" && !word.empty() && word.back() >= 'a' && word.back() <= 'd' &&
+        (word.size() == 1 || (word.size() == 2 && word.front() == '#')))
+      word = "#";
     // "last_week" is "lastweek".
     const bool joined = path_table().words_of_run_before.count(last + word) > 0;
     last = word;

@@ -151,7 +151,8 @@ void compare(const Arguments& before, const Arguments& now, Changes& out) {
 
 // "train_7b.sh": how large a model is, where it is told.
 std::string model_size(const std::string& path) {
-  static const re2::RE2 kSize(R"((?i)(?:^|[^a-z0-9])(\d+(?:\.\d+)?[bm])(?:[^a-z0-9]|$))");
+  static const re2::RE2 kSize(
+      R"((?i)(?:^|[^a-z0-9])((?:[1-9]\d{0,3}|0)(?:\.\d+)?[bm])(?:[^a-z0-9]|$))");
   std::string out;
   re2::RE2::PartialMatch(path, kSize, &out);
   return out;

@@ -197,7 +197,7 @@ void add_evidence(const Facts& facts, const StackReport& stacks, const std::vect
   // accused anybody.
   if (s.place.member != 0) f.evidence.push_back(facts.evidence(s.place));
   for (const StackSink& sink : stacks.sinks)
-    if (sink.ranks == s.who && !s.who.empty())
+    if (s.who.empty() ? sink.elsewhere && sink.hosts == s.hosts : sink.ranks == s.who)
       for (const std::size_t sample : sink.samples)
         if (f.evidence.size() < 3) f.evidence.push_back(evidence_of(facts, sample));
   for (const Finding* other : grounds) {

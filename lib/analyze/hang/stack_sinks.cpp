@@ -60,6 +60,7 @@ class Sinks {
     if (std::ranges::none_of(report_.sinks,
                              [](const StackSink& s) { return s.elsewhere || s.unheard; }))
       if (const auto crossed = crossed_calls(report_.waits)) blame_branch(*crossed);
+    if (report_.sinks.empty() && 2 * trainers_.size() < report_.trainers) name_exception();
     find_storage(machines.size());
     report_.confidence = confidence();
   }
@@ -84,14 +85,14 @@ class Sinks {
     });
   }
 
-  // Nobody knows the ranks; still, where nearly all wait in collectives, the process that does not
-  // is what they wait for.
+  // Nobody knows the ranks; still, where nearly all wait in collectives, or for a GPU that may be
+  // in one, the process that does not is what they wait for.
   void name_exception() {
     const StackProcess* odd = nullptr;
     std::size_t waiting = 0;
     for (const StackProcess& p : report_.processes) {
       if (p.role != "trainer") continue;
-      if (p.stage.doing == Doing::collective) {
+      if (p.stage.doing == Doing::collective || p.stage.doing == Doing::gpu) {
         ++waiting;
         continue;
       }
@@ -105,6 +106,7 @@ class Sinks {
                    .waiting = waiting,
                    .elsewhere = true};
     if (!odd->host.empty()) sink.hosts = {odd->host};
+    if (odd->rank) sink.ranks = {*odd->rank};
     place(sink, sink.stage);
     report_.sinks.push_back(std::move(sink));
     report_.confidence = confidence();
@@ -167,10 +169,12 @@ class Sinks {
     const bool own = !f.native && !rules::library_file(f.file) && sink.native_reason.empty();
     const bool runs = !sink.samples.empty() &&
                       facts_.samples[sink.samples.front()].row.state.starts_with("active");
-    // A trainer that computes may as well stand on a machine that does not: only of a worker, which
-    // touches neither GPU nor network, is it the code.
-    sink.program = own && ((s.doing == Doing::compute && runs && sink.role == "dataloader") ||
-                           (s.doing == Doing::lock && s.decided == s.where));
+    // A trainer that computes may as well stand on a machine that does not: only of what makes
+    // batches, which touches neither GPU nor network, is it the code.
+    sink.program =
+        own &&
+        ((s.doing == Doing::compute && runs && (sink.role == "dataloader" || s.loads_data)) ||
+         (s.doing == Doing::lock && s.decided == s.where));
   }
 
   // The fewer are named, and the line at which their way parts from that of the others.

@@ -155,6 +155,7 @@ Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameF
   if (told.marker != nullptr) s.decided = static_cast<std::int32_t>(stack[told.at]);
   if (told.at_work) {
     s.doing = compute;
+    s.loads_data = true;
   } else if (told.marker != nullptr) {
     s.doing = told.marker->doing;
     s.operation = told.marker->operation;

@@ -30,6 +30,7 @@ struct Stage {
   int toward = 0;  // p2p: waits for the next stage (+1), the one before (-1), or either (0)
   std::int32_t decided = -1;  // index of the frame that told; -1 none did
   std::int32_t where = -1;    // the innermost frame of the user's own code; else the innermost
+  bool loads_data = false;    // makes a batch, in a loader's worker or in the trainer itself
 
   // Waits for other ranks, so somebody else is the cause.
   bool waits() const {

@@ -597,6 +597,8 @@ class Joined {
       if (c.analysis != Analysis::classify || c.outcome != Outcome::fired || !c.host || !c.start ||
           c.hosts.size() > 1 || c.cause == CauseKind::shared || !of_job(*c.host))
         continue;
+      // Who prints what the program does speaks for all ranks.
+      if (c.cause == CauseKind::program && c.scope == Scope::job_wide) continue;
       // What may slow a machine has to begin when it became slow.
       constexpr Nanoseconds kBefore = 5 * kMinute, kBehind = 2 * kMinute;
       if (c.traits.has(Trait::may_slow) &&
