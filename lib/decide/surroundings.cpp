@@ -144,12 +144,15 @@ bool Surroundings::everyday(const Finding& f, std::size_t inside) const {
          static_cast<double>(inside) < 3 * length * static_cast<double>(rate->second.outside) / all;
 }
 
-// Only behind its last step can it have kept the job from anything: for as long as that, it had
-// done so before, again and again, and steps came.
+// Only behind its last step can a service have kept the job from anything: for as long as that, it
+// had done so before, again and again, and steps came. A link that fails again breaks connections
+// at any time.
 std::optional<Text> Surroundings::lived_through(const Finding& f) const {
   constexpr std::ptrdiff_t kHabit = 3;
   const auto rate = rates_.find(f.event_class);
-  if (!failure_ || !incident_.last_progress || rate == rates_.end()) return std::nullopt;
+  if (!failure_ || !incident_.last_progress || rate == rates_.end() ||
+      f.cause != CauseKind::shared || f.subject.kind == SubjectKind::network_switch)
+    return std::nullopt;
   const Nanoseconds standing = failure_->to - *incident_.last_progress;
   const auto longer = std::ranges::count_if(rate->second.spells,
                                             [&](Nanoseconds spell) { return spell >= standing; });

@@ -210,4 +210,15 @@ TEST(Surroundings, ALongerSpellMayEndIt) {
   EXPECT_EQ(decide::decide(c).action, Action::repair);
 }
 
+TEST(Surroundings, ALinkThatFailsAgainIsNoHabit) {
+  Case c = hung();
+  Finding link = comes_and_goes(12 * kMinute);
+  link.cause = CauseKind::machine;
+  link.scope = Scope::host_local;
+  link.severity = Severity::critical;
+  link.hosts = Hosts({"a1"});
+  c.findings = {timeout(), link};
+  EXPECT_EQ(decide::decide(c).action, Action::isolate);
+}
+
 }  // namespace
