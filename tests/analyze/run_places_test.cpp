@@ -53,4 +53,12 @@ TEST(RunPlaces, AnOrderIsAskedLast) {
 }
 
 }  // namespace
+TEST(RunPlaces, AnOrderOfALogIsAskedBeforeThatOfItsFolder) {
+  RunPlaces places;
+  places.add_order("a", {{Host("n1"), 1}, {Host("n2"), 1}});
+  places.add_order("a/out.log", {{Host("n2"), 1}, {Host("n1"), 1}});
+  EXPECT_EQ(host_of(places.by_order(log_at(1, "a/out.log"), 1, Rank(1))), "n1");
+  EXPECT_EQ(host_of(places.by_order(log_at(2, "a/err.log"), 1, Rank(1))), "n2");
+}
+
 }  // namespace culprit::analyze

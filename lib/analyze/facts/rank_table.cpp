@@ -154,7 +154,7 @@ void RankTable::read_places_of_runs() {
   }
 }
 
-// Host files that say how many ranks each host has.
+// Host files that say how many ranks each host has, and logs that list the hosts.
 void RankTable::read_orders_of_runs() {
   for (const auto& [member, file] : host_files(facts_)) {
     RunPlaces::Order order;
@@ -162,6 +162,18 @@ void RankTable::read_orders_of_runs() {
       order.emplace_back(names_.canonical(file.hosts[h]),
                          std::clamp<std::int64_t>(file.slots[h], 0, 10'000'001));
     facts_.run_places.add_order(folder_of(facts_.member(member)->path), std::move(order));
+  }
+  // Logs that list their machines in the order of the ranks, as many on each.
+  std::map<std::pair<MemberId, std::uint64_t>, std::map<std::int64_t, Host>> listed;
+  for (const IdentityRow* i : identities_)
+    if (i->source == "host order" && i->host && i->node_rank)
+      listed[{i->place.member, i->place.line}].emplace(*i->node_rank, names_.canonical(*i->host));
+  for (const auto& [at, hosts] : listed) {
+    const auto count = static_cast<std::int64_t>(hosts.size());
+    if (facts_.world_size <= 0 || facts_.world_size % count != 0) continue;
+    RunPlaces::Order order;
+    for (const auto& [n, host] : hosts) order.emplace_back(host, facts_.world_size / count);
+    facts_.run_places.add_order(facts_.member(at.first)->path, std::move(order));
   }
 }
 

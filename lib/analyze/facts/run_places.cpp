@@ -30,8 +30,8 @@ void RunPlaces::add_of_folder(const std::string& folder, Rank rank, const Seat& 
     at->second->local = seat.local;
 }
 
-void RunPlaces::add_order(const std::string& folder, Order order) {
-  const auto [at, fresh] = orders_.try_emplace(folder, order);
+void RunPlaces::add_order(const std::string& folder_or_log, Order order) {
+  const auto [at, fresh] = orders_.try_emplace(folder_or_log, order);
   if (!fresh && at->second != order) at->second.reset();
 }
 
@@ -55,23 +55,29 @@ std::optional<RunPlaces::Seat> RunPlaces::in_run(const MemberRow& log, std::uint
 std::optional<RunPlaces::Seat> RunPlaces::by_order(const MemberRow& log, std::uint64_t line,
                                                    Rank rank) const {
   if (auto told = in_run(log, line, rank)) return told;
-  const auto it = orders_.find(folder_of(log.path));
-  if (it == orders_.end() || !it->second || number_of(rank) < 0) return std::nullopt;
+  const Order* order = order_of(log);
+  if (order == nullptr || number_of(rank) < 0) return std::nullopt;
   std::int64_t local = number_of(rank);
-  for (const auto& [host, ranks] : *it->second) {
+  for (const auto& [host, ranks] : *order) {
     if (local < ranks) return Seat{host, LocalRank(local)};
     local -= ranks;
   }
   return std::nullopt;
 }
 
+const RunPlaces::Order* RunPlaces::order_of(const MemberRow& log) const {
+  auto at = orders_.find(log.path);
+  if (at == orders_.end()) at = orders_.find(folder_of(log.path));
+  return at == orders_.end() || !at->second ? nullptr : &*at->second;
+}
+
 std::size_t RunPlaces::ranks_beside(const MemberRow& log) const {
   const std::string folder = folder_of(log.path);
   const auto placed = folders_.find(folder);
-  const auto order = orders_.find(folder);
+  const Order* order = order_of(log);
   std::int64_t ordered = 0;
-  if (order != orders_.end() && order->second)
-    for (const auto& [host, ranks] : *order->second) ordered += ranks;
+  if (order != nullptr)
+    for (const auto& [host, ranks] : *order) ordered += ranks;
   return std::max(placed == folders_.end() ? 0 : placed->second.size(),
                   static_cast<std::size_t>(ordered));
 }

@@ -50,7 +50,8 @@ std::map<std::string, WrongInRun> wrong_in_runs(const Facts& facts) {
     if (log == nullptr || log->duplicate_of != 0) continue;
     const auto seat = seat_of(facts, *log, *e);
     if (!seat || !seat->local) continue;
-    const bool own = facts.run_places.in_log(log->id, e->place.line, *e->rank).has_value();
+    const bool own = facts.run_places.has_order(*log) ||
+                     facts.run_places.in_log(log->id, e->place.line, *e->rank).has_value();
     const std::string run = own ? log->path : folder_of(log->path);
     const std::string device = fmt::format("{}/{}", seat->host, number_of(*seat->local));
     const auto size = static_cast<std::int64_t>(facts.run_places.ranks_beside(*log));

@@ -15,8 +15,8 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kSmiProcesses, kSmiList, kEccHistory, kNicHeading, kDriver,
-    kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kRankMap, kUname,
-    kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
+    kCriPartial, kKernelBanner, kUncleanRestart, kRankLine, kNodeRankLine, kHostOrder, kRankMap,
+    kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock, kLspci, kEthtool, kCpupower, kClusterNames,
     kKubectlTop, kSinfo, kKubernetesConditions, kCgroupCpu, kFabricCounters, kFabricLinks,
     kNfsiostat, kSwitchPorts, kSwitchMtus, kLabelledRows, kNvLinks, kNvLinkErrors,
     kSwitchFlowControl, kMeasuredLines, kSlowestRankLines;
@@ -78,6 +78,7 @@ constexpr const Recogniser* kAll[] = {
     &kUncleanRestart,
     &kUname,
     &kRankLine,
+    &kHostOrder,
     &kNodeRankLine,
     &kRankMap,
     &kDumpHeading,
