@@ -92,7 +92,9 @@ void add_silence_to(const std::vector<Finding>& others, std::vector<Suspect>& ou
     }
 }
 
-// Many connections that do not move and have one machine in common: its network, not theirs.
+// Many connections that do not move and have one machine in common: its network, not theirs. Of
+// collectives whose members are on the same machines all, those that reported nothing are not
+// known, and the one machine of which every rank did report has no more part in it than others.
 std::optional<Suspect> common_machine(const Topology& topology, const std::vector<Suspect>& out) {
   if (out.size() < 2 ||
       std::ranges::any_of(out, [](const Suspect& s) { return s.kind != StopKind::network; }))
@@ -104,6 +106,9 @@ std::optional<Suspect> common_machine(const Topology& topology, const std::vecto
         ends[it->second].insert(i);
   const auto common = [&](const auto& end) { return end.second.size() == out.size(); };
   if (ends.size() < 3 || std::ranges::count_if(ends, common) != 1) return std::nullopt;
+  const bool others_differ = std::ranges::all_of(
+      ends, [&](const auto& end) { return common(end) || 2 * end.second.size() <= out.size(); });
+  if (!others_differ) return std::nullopt;
   const Host& host = std::ranges::find_if(ends, common)->first;
   Suspect s;
   s.kind = StopKind::network;
